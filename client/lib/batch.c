@@ -15,7 +15,7 @@ static int outcome_apply(struct scand_job *job, const struct msg_job_batch_resul
         error_from_failure(&outcome->error, &ended);
     else
         job_set_times(job, &outcome->times);
-    job_end(job, &ended);
+    job_answered(job, &ended);
     return 0;
 }
 
@@ -31,7 +31,7 @@ static int batch_done(struct scand *daemon, struct pending *pending, const struc
         if (job->pending.msgid != message->msgid || job->done)
             continue;
         if (message->failed)
-            job_end(job, &all);
+            job_answered(job, &all);
         else
             code = outcome_apply(job, &result, error);
     }

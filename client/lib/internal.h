@@ -42,7 +42,12 @@
 #ifndef BUFFERS_ENDED_MAX
 #define BUFFERS_ENDED_MAX 4096 /* of ended sessions, kept for scand_buffer_release */
 #endif
-#define ATTEMPTS_MAX 3 /* sendings of one request or job: what ends three workers will end a fourth */
+#ifndef SUSPECT_MS
+#define SUSPECT_MS \
+    2500 /* before what has met many ends of workers is sent again: longer than the supervisor's QUICK_MS */
+#endif
+#define ATTEMPTS_AT_ONCE 3 /* sendings of one request or job without a pause, */
+#define ATTEMPTS_MAX     5 /* and with pauses: what ends so many workers will end another */
 
 /* Marks in the msgid say what a late answer, which nobody waits for any more, brings and must be given back. */
 #define MSGID_CREATE UINT32_C(0x80000000)
@@ -181,6 +186,7 @@ struct scand {
     struct scand_buffer *buffers;
     struct group groups[LIMIT_CLIENT_GROUPS]; /* by their labels */
     struct scand_job *jobs, **jobs_end;       /* in the order of submission */
+    struct scand_job *first_open;             /* no earlier job is without an end */
     size_t jobs_open;                         /* of them, without an end */
     uint64_t client_jobs;                     /* that the daemon takes at a time */
     int64_t busy_until_ms;                    /* as it has said; 0: it has not, or a job has ended since */
@@ -222,7 +228,7 @@ struct operand {
     struct scand_buffer *buffer; /* NULL once released */
     struct extent extent;
     bool is_written;
-    uint64_t *id; /* the buffer's in the daemon, among the job's params */
+    struct msg_tensor *params; /* among the job's */
 };
 
 struct scand_job {
@@ -245,6 +251,7 @@ struct scand_job {
     unsigned calls; /* that have it, in which others may release it */
     bool done;
     bool stale;         /* one that was to write what it reads has failed meanwhile */
+    bool overtaken;     /* one after it that shares memory with it has ended: so has it, though no answer says how */
     struct error error; /* with which it ended; while reconnecting, why it cannot be repeated */
     struct scand_times times;
     uint32_t operand_count;
@@ -316,6 +323,10 @@ int session_interrupted(struct scand *daemon);
 /* Numbers that overflow are for the daemon to refuse; until then they count as all of the memory. */
 struct extent extent_of(const struct scand_tensor *tensor);
 bool extents_overlap(const struct extent *a, const struct extent *b);
+/* Whether no byte of the extent lies between elements. */
+bool operand_is_dense(const struct operand *operand);
+/* Whether both are the same elements of the same memory. */
+bool operands_coincide(const struct operand *a, const struct operand *b);
 
 /* answers.c */
 void pending_add(struct scand *daemon, struct pending *pending);
@@ -355,8 +366,11 @@ struct scand_job *job_find(const struct scand *daemon, uint32_t msgid, uint32_t 
 void job_report(struct scand_job *job, const struct msg_job_progress *progress);
 /* Waits where another thread runs the job's progress function. */
 void job_wait_reported(const struct scand_job *job);
+bool job_is_ragged(const struct scand_job *job);
 /* Ends a job, which may free it. */
 void job_end(struct scand_job *job, const struct error *error);
+/* The same, by the daemon's answer. */
+void job_answered(struct scand_job *job, const struct error *error);
 /* Frees a job that is released and has ended, unless a call has it. */
 void job_free_unneeded(struct scand_job *job);
 void jobs_free(struct scand *daemon);
@@ -380,6 +394,9 @@ int session_check(struct scand *daemon);
 int session_connect(struct scand *daemon, bool blocks);
 /* Drops the connection; jobs wait for reconnect. */
 void session_drop(struct scand *daemon);
+/* What was sent so often without an answer waits before the next try, so that workers come to what others ask for even
+ * if it is what ends them. */
+void session_pause(struct scand *daemon, unsigned attempts);
 /* Drops the connection for good: every job ends with session's error. Returns its code. */
 int session_give_up(struct scand *daemon);
 uint32_t session_next_msgid(struct scand *daemon, uint32_t mark);
@@ -432,6 +449,12 @@ void buffers_end(struct scand *daemon);
 int job_make_ready(struct scand_job *job);
 int job_submit(struct scand_job *job);
 void job_set_times(struct scand_job *job, const struct msg_job_submit_result *result);
+
+/* repeat.c */
+/* Ends the jobs that must not be repeated, on a new connection. */
+void jobs_end_unrepeatable(struct scand *daemon);
+/* Submits the others. */
+void jobs_submit_again(struct scand *daemon);
 
 /* reconnect.c */
 /* Connects and says hello; the connection is NULL afterwards if that failed. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/lib/internal.h"
 
@@ -23,6 +24,8 @@ void job_list(struct scand_job *job)
 {
     *job->daemon->jobs_end = job;
     job->daemon->jobs_end = &job->next;
+    if (!job->daemon->first_open)
+        job->daemon->first_open = job;
     job->daemon->jobs_open++;
     room_set(job->daemon);
 }
@@ -36,6 +39,8 @@ static void job_free(struct scand_job *job)
     *link = job->next;
     if (!*link)
         daemon->jobs_end = link;
+    if (daemon->first_open == job)
+        daemon->first_open = job->next;
     free(job);
 }
 
@@ -81,6 +86,14 @@ bool job_writes(const struct scand_job *job, const struct extent *extent)
     return job_touches(job, extent, true);
 }
 
+bool job_is_ragged(const struct scand_job *job)
+{
+    for (uint32_t i = 0; i < job->operand_count; i++)
+        if (strcmp(job->operands[i].name, "offsets") == 0)
+            return true;
+    return false;
+}
+
 static bool job_reads_of(const struct scand_job *job, const struct scand_job *writer)
 {
     for (uint32_t i = 0; i < writer->operand_count; i++)
@@ -112,6 +125,34 @@ void job_end(struct scand_job *job, const struct error *error)
     if (job->error.code && daemon->connection) /* else all end */
         readers_go_stale(job);
     job_free_unneeded(job);
+}
+
+/* Whether the daemon runs one of them only when the other has ended. */
+static bool jobs_conflict(const struct scand_job *a, const struct scand_job *b)
+{
+    for (uint32_t i = 0; i < a->operand_count; i++)
+        if (a->operands[i].is_written ? job_reads(b, &a->operands[i].extent) || job_writes(b, &a->operands[i].extent)
+                                      : job_writes(b, &a->operands[i].extent))
+            return true;
+    return false;
+}
+
+/* Jobs of a batch have no answer before all of them have ended, so those that are later may have one. */
+static void overtake(const struct scand_job *ended)
+{
+    struct scand_job **first = &ended->daemon->first_open;
+    while ((*first)->done) /* stops at the one that is about to end */
+        *first = (*first)->next;
+    for (struct scand_job *job = *first; job != ended; job = job->next)
+        if (!job->done && job->sent && jobs_conflict(ended, job))
+            job->overtaken = true;
+}
+
+void job_answered(struct scand_job *job, const struct error *error)
+{
+    if (error->code == 0 || error->code == -EIO || error->code == -ECANCELED) /* it has written, or begun to */
+        overtake(job);
+    job_end(job, error);
 }
 
 void job_report(struct scand_job *job, const struct msg_job_progress *progress)

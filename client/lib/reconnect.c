@@ -1,12 +1,9 @@
 /*
  * After a broken connection: the daemon's worker ended, and the next one listens at the same socket, soon or now. Host
  * buffers and this program's own device memory are imported again from what is kept here, groups are begun again, and
- * jobs that had no answer are submitted again where that gives what the first try would have given: all their memory is
- * still here, and nothing that had no answer, the job itself included, may have written over their input. Other jobs
- * end as lost.
+ * jobs that had no answer are submitted again where that is safe (repeat.c). Other jobs end as lost.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "client/lib/internal.h"
@@ -66,100 +63,12 @@ int session_open(struct scand *daemon)
     return code;
 }
 
-/* One that may have written to what the operand reads, or NULL. */
-static const struct scand_job *writer_find(const struct scand *daemon, const struct operand *operand)
-{
-    for (const struct scand_job *job = daemon->jobs; job && !operand->is_written; job = job->next)
-        if (!job->done && job->sent && job_writes(job, &operand->extent))
-            return job;
-    return NULL;
-}
-
-static void set_unrepeatable(struct scand_job *job, const char *why)
-{
-    error_set(&job->error, -EOWNERDEAD, "the daemon's worker ended while the job ran, and %s", why);
-}
-
-static void set_overwritten(struct scand_job *job, const struct operand *operand, bool by_itself)
-{
-    char why[160];
-    snprintf(why, sizeof why, "%s its %s, which may be half overwritten: fill that again and submit anew",
-             by_itself ? "it works in place on" : "another job wrote to", operand->name);
-    set_unrepeatable(job, why);
-}
-
-/* The job's error tells whether it can be submitted again, and why not. */
-static void job_check_repeatable(struct scand_job *job)
-{
-    for (uint32_t i = 0; i < job->operand_count; i++) {
-        const struct scand_buffer *buffer = job->operands[i].buffer;
-        if (!buffer || buffer->lost) {
-            set_unrepeatable(job, buffer ? buffer->lost
-                                         : "a buffer of it was released meanwhile: submit it again with new ones");
-            return;
-        }
-    }
-    if (!job->sent)
-        return;
-    if (job->attempts >= ATTEMPTS_MAX) {
-        set_unrepeatable(job, "so it did each time this job was submitted: the daemon's log says why");
-        return;
-    }
-    for (uint32_t i = 0; i < job->operand_count; i++) {
-        const struct scand_job *writer = writer_find(job->daemon, &job->operands[i]);
-        if (writer) {
-            set_overwritten(job, &job->operands[i], writer == job);
-            return;
-        }
-    }
-}
-
-/* Decides for all jobs before one of them ends: an ended one is not looked at any more. */
-static void jobs_end_unrepeatable(struct scand *daemon)
-{
-    for (struct scand_job *job = daemon->jobs; job; job = job->next)
-        if (!job->done)
-            job_check_repeatable(job);
-    for (struct scand_job *job = daemon->jobs, *next; job; job = next) {
-        struct error error;
-        next = job->next;
-        if (job->done)
-            continue;
-        if (job->cancelled)
-            error_set(&error, -ECANCELED, "the job was cancelled; its output may be half written");
-        else if (job->error.code)
-            error = job->error;
-        else if (job->stale)
-            error_set_stale(&error, "was to be repeated");
-        else
-            continue;
-        job_end(job, &error);
-    }
-}
-
 static void buffers_lose_device(struct scand *daemon)
 {
     for (struct scand_buffer *buffer = daemon->buffers; buffer; buffer = buffer->next)
         if (buffer->place == SCAND_PLACE_DEVICE && !buffer->foreign)
             buffer->lost =
                 "device memory ends with the daemon's worker: release the buffer, create one, and fill it again";
-}
-
-static void jobs_submit_again(struct scand *daemon)
-{
-    for (struct scand_job *job = daemon->jobs, *next; job; job = next) {
-        struct error error;
-        next = job->next;
-        if (job->done)
-            continue;
-        if (job->stale)
-            error_set_stale(&error, "was to be repeated"); /* by one of these, which could not be submitted */
-        else if (job_submit(job))
-            error = *session_error(daemon);
-        else
-            continue;
-        job_end(job, &error);
-    }
 }
 
 static bool trying_may_help(int code)

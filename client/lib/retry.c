@@ -23,6 +23,7 @@ int call_run(struct scand *daemon, struct call *call)
         code = call_try(daemon, call);
         if (code != -EPIPE)
             return code;
+        session_pause(daemon, (unsigned)attempt + 1);
         if (!call_is_harmless(call->method))
             return session_fail(daemon, -EOWNERDEAD,
                                 "the connection broke before the daemon answered %s: whether it was done is unknown",

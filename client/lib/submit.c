@@ -23,7 +23,7 @@ static int job_done(struct scand *daemon, struct pending *pending, const struct 
         job_set_times(job, &result);
     }
     daemon->spin_end_us = 0;
-    job_end(job, &outcome);
+    job_answered(job, &outcome);
     return 0;
 }
 
@@ -78,7 +78,7 @@ int job_make_ready(struct scand_job *job)
     if (code)
         return code;
     for (uint32_t i = 0; i < job->operand_count; i++)
-        *job->operands[i].id = job->operands[i].buffer->id;
+        job->operands[i].params->buffer = job->operands[i].buffer->id;
     return 0;
 }
 

@@ -69,5 +69,5 @@ void operand_add(struct scand_job *job, const char *name, const struct scand_ten
                                                            .buffer = tensor->buffer,
                                                            .extent = extent_of(tensor),
                                                            .is_written = is_written,
-                                                           .id = &params->buffer};
+                                                           .params = params};
 }

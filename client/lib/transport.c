@@ -52,6 +52,27 @@ int session_connect(struct scand *daemon, bool blocks)
     return daemon->local ? local_connect(daemon) : daemon_connect(daemon, blocks);
 }
 
+/* Not the same for all who wait: one of them may be what ends workers, and then the others have one for themselves. */
+void session_pause(struct scand *daemon, unsigned attempts)
+{
+    if (attempts < ATTEMPTS_AT_ONCE || daemon->connection)
+        return;
+    const uint64_t spread_ms = (attempts - ATTEMPTS_AT_ONCE + 1) * SUSPECT_MS / 2;
+    const int64_t pause_ms = SUSPECT_MS + (int64_t)(clock_us() % spread_ms);
+    daemon->mending.next_try_ms = clock_ms() + pause_ms;
+    daemon->mending.give_up_at_ms = daemon->mending.next_try_ms + daemon->options.give_up_ms;
+}
+
+/* How often the job that was submitted most often has been, of those without an end. */
+static unsigned jobs_attempts(const struct scand *daemon)
+{
+    unsigned most = 0;
+    for (const struct scand_job *job = daemon->jobs; job; job = job->next)
+        if (!job->done && job->sent && job->attempts > most)
+            most = job->attempts;
+    return most;
+}
+
 void session_drop(struct scand *daemon)
 {
     const bool connected = daemon->connection != NULL;
@@ -63,11 +84,14 @@ void session_drop(struct scand *daemon)
     daemon->generation++;
     daemon->has_changed = true;
     session_wake_reader(daemon);
-    if (daemon->is_up)
-        daemon->mending.give_up_at_ms = clock_ms() + daemon->options.give_up_ms;
+    const bool was_up = daemon->is_up;
     daemon->is_up = false;
     daemon->mending.call = NULL;
     daemon->mending.next_try_ms = clock_ms();
+    if (was_up) {
+        daemon->mending.give_up_at_ms = daemon->mending.next_try_ms + daemon->options.give_up_ms;
+        session_pause(daemon, jobs_attempts(daemon));
+    }
     /* Ids of one connection mean nothing on the next. */
     for (struct scand_job *job = daemon->jobs; job; job = job->next)
         job->pending.msgid = 0;

@@ -575,17 +575,24 @@ static bool send_garbage(struct fake *fake, struct fake_client *client, const st
     return fake->garbage == FAKE_GARBAGE_MESSAGES;
 }
 
-/* Ends as a worker does: all its connections with it, its job half done. */
+/* Half done. */
+static void job_spoil(struct fake_client *client, const struct msg_job_submit_params *params)
+{
+    struct fake_buffer *out = buffer_find(client, params->output.buffer);
+    if (out && out->base)
+        memset(out->base + params->output.offset, 0xff, params->output.shape[0] * sizeof(float));
+}
+
+/* Ends as a worker does: all its connections with it, its jobs half done. */
 static void die(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_job_submit_params params;
     struct error error;
     fake->die_count--;
-    if (job_read(fake, message, &params)) {
-        struct fake_buffer *out = buffer_find(client, params.output.buffer);
-        if (out && out->base)
-            memset(out->base + params.output.offset, 0xff, params.output.shape[0] * sizeof(float));
-    }
+    if (job_read(fake, message, &params))
+        job_spoil(client, &params);
+    for (size_t i = 0; i < client->job_count; i++)
+        job_spoil(client, &client->jobs[i].params);
     for (size_t i = 0; i < FAKE_CLIENTS; i++)
         client_close(&fake->clients[i]);
     if (fake->away_ms) {

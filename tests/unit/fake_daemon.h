@@ -14,7 +14,7 @@
 
 #define FAKE_CLIENTS 4
 #define FAKE_BUFFERS 16
-#define FAKE_JOBS    16
+#define FAKE_JOBS    32
 #define FAKE_NONE    (-1)
 #define FAKE_LISTED  40 /* jobs that server.jobs tells of, and kernels of server.kernels */
 
