@@ -29,11 +29,11 @@ static uint64_t estimate_ms(const struct chunk *chunk)
     return chunk->charge_ns * (job->lane ? job->lane->user->weight : 1) / 1000000;
 }
 
-uint64_t progress_floor_ms(const struct chunk *chunk, uint64_t limit_ms)
+uint64_t progress_floor_ms(const struct chunk *chunk, uint64_t limit_ms, bool served)
 {
     const struct step *first = chunk->step_count > 0 ? &chunk->steps[0] : NULL;
-    const bool slow = chunk->device->info.on_processor || (first && step_is_named(first));
-    return slow ? 6 * limit_ms : limit_ms + limit_ms / 2;
+    const bool slow = (first && step_is_named(first)) || (chunk->device->info.on_processor && !served);
+    return slow ? 6 * limit_ms : limit_ms;
 }
 
 static void show_device(struct progress_device *out, const struct chunk *oldest, uint64_t limit_ms)
@@ -44,7 +44,9 @@ static void show_device(struct progress_device *out, const struct chunk *oldest,
     }
     atomic_store(&out->job, oldest->job);
     atomic_store(&out->user, oldest->user);
-    atomic_store(&out->allowed_ms, progress_floor_ms(oldest, limit_ms) + ESTIMATES * estimate_ms(oldest));
+    const uint64_t more_ms = ESTIMATES * estimate_ms(oldest);
+    atomic_store(&out->allowed_ms, progress_floor_ms(oldest, limit_ms, false) + more_ms);
+    atomic_store(&out->served_ms, progress_floor_ms(oldest, limit_ms, true) + more_ms);
     atomic_store(&out->handed_us, oldest->handed_us);
 }
 

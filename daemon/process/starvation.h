@@ -1,5 +1,5 @@
 /*
- * Whether a process stands still for want of a processor: then it does not hang, however long it takes.
+ * Whether a process stands still for want of a processor or a disk: then it does not hang, however long it takes.
  */
 #ifndef DAEMON_STARVATION_H
 #define DAEMON_STARVATION_H
@@ -8,12 +8,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct starvation {
-    uint64_t ran_ns; /* how long the first thread has had a processor, at the last check */
+#define STARVATION_THREADS 512 /* that are looked at */
+
+/* What Linux tells of a thread's time: how long it ran, how long it was ready and had to wait, how often it ran. */
+struct thread_time {
+    int id;
+    uint64_t ran_ns, waited_ns, turns;
 };
 
-/* A check, period_ms after the one before. True when the process's first thread is ready to run and had a processor for
- * less than half of the time since; false also where Linux does not tell. */
+/* At the last check. */
+struct starvation {
+    struct thread_time first, others[STARVATION_THREADS];
+    unsigned other_count;
+};
+
+/* A check, period_ms after the one before, of the process's first thread. True when it was ready to run for half of the
+ * time and had no processor; false also where Linux does not tell. */
 bool starvation_check(struct starvation *starvation, pid_t pid, uint64_t period_ms);
+/* The same of its other threads. True when it is so of one of them, or one waits for a disk or a driver. */
+bool starvation_check_others(struct starvation *starvation, pid_t pid, uint64_t period_ms);
 
 #endif

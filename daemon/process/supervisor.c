@@ -317,8 +317,11 @@ static void check_worker(struct supervisor *self)
         return;
     self->check_ms = clock_ms() + self->watchdog.period_ms;
     notify_draining(self);
+    const struct progress *progress = &self->shared_page->progress;
+    const bool starved = watchdog_watches_threads(progress) &&
+                         starvation_check_others(&self->starvation, self->worker, self->watchdog.period_ms);
     if (starvation_check(&self->starvation, self->worker, self->watchdog.period_ms) ||
-        !watchdog_check(&self->watchdog, &self->shared_page->progress, &self->shared_page->service, cause,
+        !watchdog_check(&self->watchdog, progress, &self->shared_page->service, starved, cause,
                         sizeof self->shared_page->cause))
         return;
     if (!self->hung)

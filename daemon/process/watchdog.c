@@ -44,34 +44,45 @@ static bool loop_hangs(struct watchdog *self, const struct progress *progress, c
     return true;
 }
 
-static bool device_hangs(struct watchdog *self, unsigned i, const struct progress_device *device, char *cause,
-                         size_t size)
+static bool device_hangs(struct watchdog *self, unsigned i, const struct progress_device *device, bool starved,
+                         char *cause, size_t size)
 {
-    const uint64_t handed_us = atomic_load(&device->handed_us), allowed_ms = atomic_load(&device->allowed_ms);
+    const uint64_t handed_us = atomic_load(&device->handed_us), allowed_ms = atomic_load(&device->allowed_ms),
+                   served_ms = atomic_load(&device->served_ms);
     if (handed_us == 0 || handed_us != self->devices[i].handed_us) {
         self->devices[i].handed_us = handed_us;
-        self->devices[i].held_ms = 0;
+        self->devices[i].held_ms = self->devices[i].served_ms = 0;
         return false;
     }
     self->devices[i].held_ms += self->period_ms;
-    if (self->devices[i].held_ms < allowed_ms)
+    self->devices[i].served_ms += starved ? 0 : self->period_ms;
+    if (self->devices[i].held_ms < allowed_ms && self->devices[i].served_ms < served_ms)
         return false;
     snprintf(cause, size,
              "device %u has had a chunk of job %" PRIu64 " of user %" PRIu32 " for %.1f s, where %.1f s are allowed", i,
              atomic_load(&device->job), atomic_load(&device->user), (double)self->devices[i].held_ms / 1000,
-             (double)allowed_ms / 1000);
+             (double)(self->devices[i].held_ms < allowed_ms ? served_ms : allowed_ms) / 1000);
     return true;
 }
 
+bool watchdog_watches_threads(const struct progress *progress)
+{
+    for (unsigned i = 0; i < LIMIT_DEVICES; i++)
+        if (atomic_load(&progress->devices[i].handed_us) > 0 &&
+            atomic_load(&progress->devices[i].served_ms) < atomic_load(&progress->devices[i].allowed_ms))
+            return true;
+    return false;
+}
+
 bool watchdog_check(struct watchdog *watchdog, const struct progress *progress, const struct service *service,
-                    char *cause, size_t size)
+                    bool starved, char *cause, size_t size)
 {
     if (loop_hangs(watchdog, progress, service, cause, size))
         return true;
     if (atomic_load(&progress->phase) != PHASE_SERVING)
         return false;
     for (unsigned i = 0; i < LIMIT_DEVICES; i++)
-        if (device_hangs(watchdog, i, &progress->devices[i], cause, size))
+        if (device_hangs(watchdog, i, &progress->devices[i], starved, cause, size))
             return true;
     return false;
 }

@@ -19,15 +19,17 @@ struct watchdog {
     uint64_t period_ms; /* between two checks; 0: there are none */
     uint64_t turns, loop_ms;
     struct {
-        uint64_t handed_us, held_ms;
+        uint64_t handed_us, held_ms, served_ms;
     } devices[LIMIT_DEVICES];
 };
 
 /* Called for each new worker. limit_ms: the longest time without a turn of the loop; 0: unlimited. */
 void watchdog_init(struct watchdog *watchdog, uint64_t limit_ms);
+/* Whether it matters to the next check if the worker's threads have processors: one of its devices has a chunk. */
+bool watchdog_watches_threads(const struct progress *progress);
 /* A check, period_ms after the one before. True when the worker hangs; `cause` then says what hangs and for how long.
- * `service` is the worker's, in shared memory. */
+ * `service` is the worker's, in shared memory. starved: threads of the worker had no processors meanwhile. */
 bool watchdog_check(struct watchdog *watchdog, const struct progress *progress, const struct service *service,
-                    char *cause, size_t size);
+                    bool starved, char *cause, size_t size);
 
 #endif

@@ -14,7 +14,7 @@ from daemons import ON_CPU, Daemon, main
 from processes import MIB, ProcessTest, Work, is_gone
 from wire import eventually, pack, scan, tensor
 
-PTRACE_ATTACH, WALL = 16, 0x40000000
+PTRACE_CONT, PTRACE_ATTACH, WALL = 7, 16, 0x40000000
 PACKED_DRAIN = pack([0, 5, "server.drain", [{}]])
 
 
@@ -183,6 +183,35 @@ class Hangs(ProcessTest):
                 daemon, worker, rf"device 0 has had a chunk of job 3 of user {os.getuid()} for \d.\d s, where \d.\d s are allowed"
             )
             self.loses(client)
+
+    def test_threads_that_compute_stand(self):
+        """All threads but the loop's are stopped, with a job at the device."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with Daemon(*ON_CPU, "--watchdog", "1") as daemon:
+            work, worker = Work(daemon), daemon.worker()
+            threads = [int(name) for name in os.listdir(f"/proc/{worker}/task") if int(name) != worker]
+            for thread in threads:
+                if libc.ptrace(PTRACE_ATTACH, thread, None, None):
+                    self.skipTest(f"cannot trace: {os.strerror(ctypes.get_errno())}")
+            self.assertTrue(eventually(lambda: "it is ended" in daemon.log_text()))
+            for thread in threads:
+                while not os.WIFSIGNALED(os.waitpid(thread, WALL)[1]):  # the tracer hears of stops and ends first
+                    libc.ptrace(PTRACE_CONT, thread, None, None)
+            user = os.getuid()
+            self.restarts(daemon, worker, rf"device 0 has had a chunk of job \d+ of user {user} for \d.\d s, where \d.\d s are allowed")
+            self.loses(work.client)
+
+    def test_stopped_supervisor(self):
+        """Its worker goes on, and it follows when it may."""
+        with Daemon(*ON_CPU, "--watchdog", "1") as daemon:
+            os.kill(daemon.process.pid, signal.SIGSTOP)
+            worker = daemon.worker()
+            time.sleep(2.5)
+            self.serves(daemon.socket)
+            os.kill(daemon.process.pid, signal.SIGCONT)
+            self.serves(daemon.socket)
+            self.assertEqual(daemon.worker(), worker)
+            self.assertNotIn("it is ended", daemon.log_text())
 
     def test_while_it_drains(self):
         """Also a worker that was stopped before it heard of it."""

@@ -16,7 +16,7 @@ static void begin(void)
     fake.hold = 1;
 }
 
-/* The worker ends with all jobs that have no answer, whose outputs hold anything then; the next one has them at once. */
+/* The worker ends with all jobs that have no answer, whose outputs hold anything then. The next one holds none up. */
 static void worker_ends(void)
 {
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK); /* they have arrived */

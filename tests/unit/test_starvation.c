@@ -1,6 +1,7 @@
 /* Who has no processor, and who has no need of one. */
 #include "daemon/process/starvation.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -71,6 +72,43 @@ static void beside_another(void)
     child_end(other);
 }
 
+static bool has_starved_threads(pid_t child)
+{
+    struct starvation starvation = {0};
+    usleep(PERIOD_MS * 1000);
+    starvation_check_others(&starvation, child, PERIOD_MS);
+    usleep(PERIOD_MS * 1000);
+    return starvation_check_others(&starvation, child, PERIOD_MS);
+}
+
+static void *thread_run(void *argument)
+{
+    (void)argument;
+    run_for_ever();
+    return NULL;
+}
+
+/* The first thread sleeps, another one has work. */
+static void run_beside(void)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, thread_run, NULL), 0);
+    sleep_for_ever();
+}
+
+static void other_threads(void)
+{
+    pid_t other = child_begin(SCHED_OTHER, run_for_ever), idle = child_begin(SCHED_IDLE, run_beside);
+    CHECK(!is_starved(idle));
+    CHECK(has_starved_threads(idle));
+    kill(idle, SIGSTOP);
+    CHECK_EQ(waitpid(idle, NULL, WUNTRACED), idle);
+    CHECK(!has_starved_threads(idle));
+    child_end(idle);
+    child_end(other);
+    CHECK(!has_starved_threads(idle));
+}
+
 static void asleep(void)
 {
     pid_t other = child_begin(SCHED_OTHER, run_for_ever), idle = child_begin(SCHED_IDLE, sleep_for_ever);
@@ -88,7 +126,7 @@ static void gone(void)
     CHECK(!is_starved(child));
 }
 
-static const struct test tests[] = {TEST(beside_another), TEST(asleep), TEST(gone), TEST_END};
+static const struct test tests[] = {TEST(beside_another), TEST(other_threads), TEST(asleep), TEST(gone), TEST_END};
 
 int main(int argc, char **argv)
 {

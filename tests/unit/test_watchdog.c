@@ -10,6 +10,7 @@ static struct progress progress;
 static struct service service;
 static struct watchdog watchdog;
 static char cause[256];
+static bool starved;
 
 static void begin(enum phase phase)
 {
@@ -24,7 +25,7 @@ static unsigned looks(unsigned most, bool turns)
 {
     for (unsigned i = 1; i <= most; i++) {
         atomic_fetch_add(&progress.turns, turns ? 1 : 0);
-        if (watchdog_check(&watchdog, &progress, &service, cause, sizeof cause))
+        if (watchdog_check(&watchdog, &progress, &service, starved, cause, sizeof cause))
             return i;
     }
     return 0;
@@ -35,6 +36,7 @@ static void hand_over(unsigned device, uint64_t handed_us, uint64_t allowed_ms)
     atomic_store(&progress.devices[device].job, 17);
     atomic_store(&progress.devices[device].user, 1000);
     atomic_store(&progress.devices[device].allowed_ms, allowed_ms);
+    atomic_store(&progress.devices[device].served_ms, allowed_ms);
     atomic_store(&progress.devices[device].handed_us, handed_us);
 }
 
@@ -100,10 +102,12 @@ static void how_long_a_chunk_may_take(void)
     const struct chunk slow = {.device = &gpu, .steps = &variant, .step_count = 1};
     const struct chunk threads = {.device = &processor, .steps = &step, .step_count = 1};
     const struct chunk values = {.device = &gpu, .below = 10};
-    CHECK_EQ(progress_floor_ms(&plain, 5000), 7500);
-    CHECK_EQ(progress_floor_ms(&values, 5000), 7500);
-    CHECK_EQ(progress_floor_ms(&slow, 5000), 30000);
-    CHECK_EQ(progress_floor_ms(&threads, 5000), 30000);
+    CHECK_EQ(progress_floor_ms(&plain, 5000, false), 5000);
+    CHECK_EQ(progress_floor_ms(&plain, 5000, true), 5000);
+    CHECK_EQ(progress_floor_ms(&values, 5000, false), 5000);
+    CHECK_EQ(progress_floor_ms(&slow, 5000, true), 30000);
+    CHECK_EQ(progress_floor_ms(&threads, 5000, false), 30000);
+    CHECK_EQ(progress_floor_ms(&threads, 5000, true), 5000);
 }
 
 /* Its floor is never 0. */
@@ -114,6 +118,29 @@ static void a_chunk_that_stays(void)
     hand_over(1, 99, allowed_ms);
     CHECK_EQ(looks(1000, true), 1 + allowed_ms / PERIOD_MS);
     CHECK_CONTAINS(cause, "device 1 has had a chunk of job 17 of user 1000 for 48.0 s, where 48.0 s are allowed");
+}
+
+/* Only the time counts in which its threads have processors; but they may not wait for ever. */
+static void threads_that_compute(void)
+{
+    begin(PHASE_SERVING);
+    CHECK(!watchdog_watches_threads(&progress));
+    hand_over(2, 99, 6 * LIMIT_MS);
+    CHECK(!watchdog_watches_threads(&progress));
+    atomic_store(&progress.devices[2].served_ms, LIMIT_MS);
+    CHECK(watchdog_watches_threads(&progress));
+    CHECK_EQ(looks(1, true), 0);
+    starved = true;
+    CHECK_EQ(looks(3 * WATCHDOG_CHECKS, true), 0);
+    starved = false;
+    CHECK_EQ(looks(1000, true), WATCHDOG_CHECKS);
+    CHECK_CONTAINS(cause, "for 32.0 s, where 8.0 s are allowed");
+    hand_over(2, 100, 6 * LIMIT_MS);
+    atomic_store(&progress.devices[2].served_ms, LIMIT_MS);
+    starved = true;
+    CHECK_EQ(looks(1000, true), 1 + 6 * WATCHDOG_CHECKS);
+    CHECK_CONTAINS(cause, "for 48.0 s, where 48.0 s are allowed");
+    starved = false;
 }
 
 static void chunks_that_come_back(void)
@@ -140,6 +167,7 @@ static const struct test tests[] = {
     TEST(beginning_and_end_have_longer),
     TEST(how_long_a_chunk_may_take),
     TEST(a_chunk_that_stays),
+    TEST(threads_that_compute),
     TEST(chunks_that_come_back),
     TEST(nobody_looks),
     TEST_END,
