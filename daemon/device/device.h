@@ -209,6 +209,7 @@ struct device {
     struct device_info info;
     unsigned number; /* among those of the daemon, from 0 */
     bool hurried;    /* set by the thread that starts chunks: small ones wait, so `finish` must return soon */
+    bool lost;       /* set by any thread: nothing works in this process any more */
 };
 
 static inline void device_hurry(struct device *device, bool hurried)
@@ -219,6 +220,17 @@ static inline void device_hurry(struct device *device, bool hurried)
 static inline bool device_is_hurried(const struct device *device)
 {
     return __atomic_load_n(&device->hurried, __ATOMIC_RELAXED);
+}
+
+static inline void device_lose(struct device *device)
+{
+    __atomic_store_n(&device->lost, true, __ATOMIC_RELAXED);
+}
+
+/* Also where no chunk tells: whoever allocated or pinned memory met the error first. */
+static inline bool device_is_lost(const struct device *device)
+{
+    return __atomic_load_n(&device->lost, __ATOMIC_RELAXED);
 }
 
 /* The devices of the daemon, by number; at least one. They are of one kind, so that host memory which is pinned for the
@@ -236,6 +248,14 @@ static inline int device_set_pin(const struct device_set *set, void *base, uint6
 static inline int device_set_unpin(const struct device_set *set, void *base, uint64_t size_bytes)
 {
     return set->devices[0]->ops->memory_unpin(set->devices[0], base, size_bytes);
+}
+
+static inline bool device_set_is_lost(const struct device_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (device_is_lost(set->devices[i]))
+            return true;
+    return false;
 }
 
 static inline uint64_t device_free_bytes(struct device *device)

@@ -7,8 +7,7 @@
 struct fault_device {
     struct device device; /* first */
     struct device *inner;
-    uint64_t left; /* chunks until the one that fails, that one included */
-    int status;
+    struct device_faults left; /* calls until the one that fails, that one included; 0: none does */
     struct chunk *failed;
 };
 
@@ -17,11 +16,27 @@ static struct fault_device *fault_of(struct device *device)
     return (struct fault_device *)device;
 }
 
+/* Counts a call; any thread's. */
+static bool is_the_one(uint64_t *left)
+{
+    return __atomic_load_n(left, __ATOMIC_RELAXED) > 0 && __atomic_sub_fetch(left, 1, __ATOMIC_RELAXED) == 0;
+}
+
+/* As the device inside does, which nobody else sees. */
+static int noted(struct device *device, int r)
+{
+    if (r == -EOWNERDEAD)
+        device_lose(device);
+    return r;
+}
+
 static int fault_start(struct device *device, struct chunk *chunk)
 {
     struct fault_device *self = fault_of(device);
-    if (self->left > 0 && --self->left == 0) {
-        self->failed = self->status == -EINPROGRESS ? NULL : chunk;
+    if (is_the_one(&self->left.hang_chunk))
+        return 0;
+    if (is_the_one(&self->left.fail_chunk)) {
+        self->failed = chunk;
         return 0;
     }
     return self->inner->ops->start(self->inner, chunk);
@@ -39,8 +54,14 @@ static struct chunk *fault_finish(struct device *device, int timeout_ms)
         return chunk;
     }
     self->failed = NULL;
-    chunk->status = self->status;
+    chunk->status = -EOWNERDEAD;
     return chunk;
+}
+
+/* The call that is to fail does not reach the device. */
+static bool memory_fails(struct device *device)
+{
+    return is_the_one(&fault_of(device)->left.fail_memory);
 }
 
 static void fault_discard(struct device *device, void *rest)
@@ -52,19 +73,19 @@ static void fault_discard(struct device *device, void *rest)
 static int fault_memory_pin(struct device *device, void *base, uint64_t size_bytes)
 {
     struct device *inner = fault_of(device)->inner;
-    return inner->ops->memory_pin(inner, base, size_bytes);
+    return noted(device, inner->ops->memory_pin(inner, base, size_bytes));
 }
 
 static int fault_memory_unpin(struct device *device, void *base, uint64_t size_bytes)
 {
     struct device *inner = fault_of(device)->inner;
-    return inner->ops->memory_unpin(inner, base, size_bytes);
+    return noted(device, inner->ops->memory_unpin(inner, base, size_bytes));
 }
 
 static int fault_allocate(struct device *device, uint64_t size_bytes, void **out)
 {
     struct device *inner = fault_of(device)->inner;
-    return inner->ops->allocate(inner, size_bytes, out);
+    return noted(device, memory_fails(device) ? -EOWNERDEAD : inner->ops->allocate(inner, size_bytes, out));
 }
 
 static void fault_free(struct device *device, void *memory, uint64_t size_bytes)
@@ -77,14 +98,15 @@ static int fault_export_create(struct device *device, uint64_t size_bytes, enum 
                                struct exported_memory **out)
 {
     struct device *inner = fault_of(device)->inner;
-    return inner->ops->export_create(inner, size_bytes, sharing, out);
+    return noted(device,
+                 memory_fails(device) ? -EOWNERDEAD : inner->ops->export_create(inner, size_bytes, sharing, out));
 }
 
 static int fault_export_open(struct device *device, const struct export_ticket *ticket, uint64_t offset,
                              uint64_t size_bytes, struct exported_memory **out, struct error *error)
 {
     struct device *inner = fault_of(device)->inner;
-    return inner->ops->export_open(inner, ticket, offset, size_bytes, out, error);
+    return noted(device, inner->ops->export_open(inner, ticket, offset, size_bytes, out, error));
 }
 
 static int fault_export_ticket(struct device *device, const struct exported_memory *memory, struct export_ticket *out)
@@ -128,12 +150,13 @@ static const struct device_ops fault_ops = {
     .close = fault_close,
 };
 
-int device_fault_open(struct device *inner, uint64_t n, int status, struct device **out, struct error *error)
+int device_fault_open(struct device *inner, const struct device_faults *faults, struct device **out,
+                      struct error *error)
 {
     struct fault_device *self = calloc(1, sizeof *self);
     if (!self)
         return error_set(error, -ENOMEM, "out of memory for the fault device");
-    *self = (struct fault_device){.device = {&fault_ops, inner->info}, .inner = inner, .left = n, .status = status};
+    *self = (struct fault_device){.device = {&fault_ops, inner->info}, .inner = inner, .left = *faults};
     self->device.info.now_bytes = 0; /* it counts what is started */
     *out = &self->device;
     return 0;

@@ -16,8 +16,15 @@ int device_cuda_count(void);
  * a build without CUDA. */
 int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out, struct error *error);
 
-/* Wraps a device, which it owns, for tests: its n-th chunk (from 1) is not scanned but completes with `status`, or
- * never where that is -EINPROGRESS. */
-int device_fault_open(struct device *inner, uint64_t n, int status, struct device **out, struct error *error);
+/* What goes wrong, for tests: which one of a kind of calls, from 1 on; 0: none. */
+struct device_faults {
+    uint64_t fail_chunk;  /* is not computed: the device is lost */
+    uint64_t hang_chunk;  /* never comes back */
+    uint64_t fail_memory; /* a call for device memory, which helpers make: the device is lost as well */
+};
+
+/* Wraps a device, which it owns. */
+int device_fault_open(struct device *inner, const struct device_faults *faults, struct device **out,
+                      struct error *error);
 
 #endif

@@ -97,14 +97,12 @@ static int open_helper(const struct options *options, struct device_set *set, st
     return 0;
 }
 
-/* For tests: the first device fails at its n-th chunk, or never gives it back. */
-static int set_fault(struct device_set *set, uint64_t n, int status, struct error *error)
+/* For tests: the first device fails as they ask for. */
+static int set_faults(struct device_set *set, const struct device_faults *faults, struct error *error)
 {
-    struct device *faulty;
-    int r = n > 0 ? device_fault_open(set->devices[0], n, status, &faulty, error) : 1;
-    if (!r)
-        set->devices[0] = faulty;
-    return r < 0 ? r : 0;
+    if (faults->fail_chunk + faults->hang_chunk + faults->fail_memory == 0)
+        return 0;
+    return device_fault_open(set->devices[0], faults, &set->devices[0], error);
 }
 
 int device_set_open(const struct options *options, struct device_set *set, struct error *error)
@@ -119,8 +117,7 @@ int device_set_open(const struct options *options, struct device_set *set, struc
                          setting_format(&options->settings, SETTING_DEVICE, choice, sizeof choice), reason.message);
     for (unsigned i = 0; i < set->count; i++)
         calibrate_device(set->devices[i], options->chunk_bytes, options->chunks);
-    r = set_fault(set, options->fail_chunk, -EOWNERDEAD, error);
-    return r ? r : set_fault(set, options->hang_chunk, -EINPROGRESS, error);
+    return set_faults(set, &options->faults, error);
 }
 
 void device_set_close(struct device_set *set)

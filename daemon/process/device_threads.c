@@ -109,11 +109,11 @@ static uint64_t soon_us(const struct device_thread *thread, bool small)
     return thread->out == 1 ? LAST_US : 0;
 }
 
-/* Adds what a device has returned since the last look. False when the device is lost. */
+/* Adds what a device has returned since the last check. False when the device is lost. */
 static bool accept_returned(struct device_thread *thread, struct returned *returned)
 {
     struct chunk *chunk = device_thread_collect(thread), *next;
-    bool alive = true;
+    bool alive = !device_is_lost(thread->device);
     for (; chunk; chunk = next) {
         next = chunk->next;
         thread->out--;

@@ -24,6 +24,7 @@ static const char help[] = "Usage: scand [OPTION]...\n"
                            "  --foreground          stay in the foreground\n"
                            "  --fail-chunk N        for tests: lose the first device at its N-th chunk\n"
                            "  --hang-chunk N        for tests: never give back its N-th chunk\n"
+                           "  --fail-memory N       for tests: lose it at the N-th call for its memory\n"
                            "  --help, --version\n";
 
 static const char help_end[] = "\n"
@@ -72,6 +73,7 @@ enum {
     OPTION_FOREGROUND = 'f',
     OPTION_FAIL = 'x',
     OPTION_HANG = 'y',
+    OPTION_FAIL_MEMORY = 'z',
     OPTION_HELP = 'h',
     OPTION_VERSION = 'v'
 };
@@ -91,6 +93,7 @@ static const struct option option_names[] = {
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
     {"fail-chunk", required_argument, NULL, OPTION_FAIL},
     {"hang-chunk", required_argument, NULL, OPTION_HANG},
+    {"fail-memory", required_argument, NULL, OPTION_FAIL_MEMORY},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {0},
@@ -108,8 +111,8 @@ static int parse_setting(enum setting setting, const char *value, struct options
     return EX_USAGE;
 }
 
-/* For tests: the number of a chunk. */
-static int parse_chunk(const char *name, const char *value, uint64_t *out)
+/* For tests: the number of a call. */
+static int parse_call(const char *name, const char *value, uint64_t *out)
 {
     if (number_parse(value, 1, UINT64_MAX, out))
         return -1;
@@ -132,9 +135,11 @@ static int parse_option(int option, const char *value, struct options *options)
         options->foreground = true;
         return -1;
     case OPTION_FAIL:
-        return parse_chunk("--fail-chunk", value, &options->fail_chunk);
+        return parse_call("--fail-chunk", value, &options->faults.fail_chunk);
     case OPTION_HANG:
-        return parse_chunk("--hang-chunk", value, &options->hang_chunk);
+        return parse_call("--hang-chunk", value, &options->faults.hang_chunk);
+    case OPTION_FAIL_MEMORY:
+        return parse_call("--fail-memory", value, &options->faults.fail_memory);
     case OPTION_HELP:
         print_help();
         return EX_OK;

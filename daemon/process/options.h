@@ -3,6 +3,7 @@
 #define DAEMON_OPTIONS_H
 
 #include "daemon/core/user.h"
+#include "daemon/device/devices.h"
 #include "settings.h"
 
 struct options {
@@ -13,14 +14,13 @@ struct options {
     uint64_t devices;      /* which: see settings.h */
     uint64_t pool_bytes;
     uint64_t device_memory_bytes;
-    unsigned threads;        /* of the CPU device; 0: one per core */
-    uint64_t chunk_bytes;    /* 0: measured, and so for chunks */
-    uint32_t chunks;         /* that a device has at a time */
-    uint64_t metrics_listen; /* where: see settings.h */
-    uint64_t watchdog_ms;    /* after which a worker whose loop makes no turn is ended; 0: never */
-    struct grants grants;    /* to users; the only thing that a reload changes */
-    uint64_t fail_chunk;     /* for tests: this chunk loses the device; 0: none */
-    uint64_t hang_chunk;     /* the same: this one never comes back */
+    unsigned threads;            /* of the CPU device; 0: one per core */
+    uint64_t chunk_bytes;        /* 0: measured, and so for chunks */
+    uint32_t chunks;             /* that a device has at a time */
+    uint64_t metrics_listen;     /* where: see settings.h */
+    uint64_t watchdog_ms;        /* after which a worker whose loop makes no turn is ended; 0: never */
+    struct grants grants;        /* to users; the only thing that a reload changes */
+    struct device_faults faults; /* for tests */
     bool foreground, check_config;
 
     const char *config;           /* the file named on the command line, or NULL */

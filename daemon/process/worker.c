@@ -64,6 +64,33 @@ static void ops_start(void *context, struct chunk *chunk)
     device_threads_submit(&worker->device_threads, chunk);
 }
 
+/* Says why this worker ends. */
+static void give_cause(struct worker *worker, const char *cause)
+{
+    log_error("%s", cause);
+    snprintf(worker->shared_page->cause, sizeof worker->shared_page->cause, "%s", cause);
+}
+
+static void show_ending(struct worker *worker)
+{
+    atomic_store(&worker->shared_page->progress.phase, PHASE_ENDING);
+}
+
+/* Jobs that are done are answered, so that no client repeats them or takes their output for lost. */
+static void end_lost(struct worker *worker)
+{
+    show_ending(worker);
+    give_cause(worker, "the device is lost; this worker ends");
+    listener_flush(&worker->listener, LIMIT_LOST_MS);
+    _exit(WORKER_LOST);
+}
+
+static void collect(struct worker *worker, bool all)
+{
+    if (!device_threads_collect(&worker->device_threads, all))
+        end_lost(worker);
+}
+
 static void deferred_run(uv_work_t *request)
 {
     work_run(((struct deferred *)request)->work);
@@ -74,6 +101,8 @@ static void deferred_done(uv_work_t *request, int status)
     struct deferred *deferred = (struct deferred *)request;
     struct work *work = deferred->work;
     (void)status; /* nothing is cancelled */
+    if (device_set_is_lost(&deferred->worker->devices))
+        collect(deferred->worker, true); /* and end: a request without an answer is repeated, a failed one is not */
     deferred->work = NULL;
     service_work_done(deferred->worker->service, work);
 }
@@ -149,13 +178,6 @@ static void wake_loop(void *context)
     listener_wake(&worker->listener);
 }
 
-/* Says why this worker ends. */
-static void give_cause(struct worker *worker, const char *cause)
-{
-    log_error("%s", cause);
-    snprintf(worker->shared_page->cause, sizeof worker->shared_page->cause, "%s", cause);
-}
-
 static void on_show(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
@@ -171,26 +193,6 @@ static void show_progress(struct worker *worker, uint64_t limit_ms)
     if (period_ms > 0)
         uv_timer_start(&worker->show, on_show, period_ms, period_ms);
     atomic_store(&worker->shared_page->progress.phase, PHASE_SERVING);
-}
-
-static void show_ending(struct worker *worker)
-{
-    atomic_store(&worker->shared_page->progress.phase, PHASE_ENDING);
-}
-
-/* Jobs that are done are answered, so that no client repeats them or takes their output for lost. */
-static void end_lost(struct worker *worker)
-{
-    show_ending(worker);
-    give_cause(worker, "the device is lost; this worker ends");
-    listener_flush(&worker->listener, LIMIT_LOST_MS);
-    _exit(WORKER_LOST);
-}
-
-static void collect(struct worker *worker, bool all)
-{
-    if (!device_threads_collect(&worker->device_threads, all))
-        end_lost(worker);
 }
 
 /* True when something had been read. */

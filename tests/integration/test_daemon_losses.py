@@ -121,6 +121,20 @@ class Losses(ProcessTest):
                 self.assertNotEqual(daemon.worker(), worker)
                 self.assertEqual(daemon.log_text().count("the device is lost"), losses)
 
+    def test_device_is_lost_to_a_helper(self):
+        """Its thread has not seen the error, and no job comes: the worker ends at once, without an answer that is a failure."""
+        with Daemon(*ON_CPU, "--fail-memory", "2") as daemon:
+            worker, client, other = daemon.worker(), daemon.client(), daemon.client()
+            first = client.call("buffer.create", size=4096, place="device")
+            client.call("job.submit", scan(tensor(first["buffer"], [1024])))
+            client.send("buffer.create", size=4096, place="device")
+            self.loses(client)
+            self.loses(other)
+            self.assertTrue(eventually(lambda: is_gone(worker)))
+            self.serves(daemon.socket)
+            text = daemon.log_text()
+            self.assertEqual((text.count("the device is lost"), text.count("ended by exit code 3")), (1, 1))
+
     def test_device_that_is_always_lost(self):
         with Daemon("--fail-chunk", "1") as daemon:
             for _ in range(8):

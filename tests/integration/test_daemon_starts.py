@@ -44,6 +44,7 @@ WRONG_OPTIONS = [
     (["--fail-chunk", "0"], '--fail-chunk is "0"; allowed: 1 and more'),
     (["--fail-chunk", "x"], '--fail-chunk is "x"'),
     (["--hang-chunk", "0"], '--hang-chunk is "0"; allowed: 1 and more'),
+    (["--fail-memory", "-1"], '--fail-memory is "-1"; allowed: 1 and more'),
     (["--watchdog", "3601"], '--watchdog is "3601"; allowed: 0 to 3600'),
     (["--socket", ""], '--socket is "": the socket path is empty'),
     (["--socket", "/tmp/" + "x" * 103], '--socket is "/tmp/x+": .* has 108 bytes; allowed: up to 107'),

@@ -233,7 +233,7 @@ static void a_device_that_fails(void)
     struct error error;
     make_folder();
     REQUIRE(device_cpu_open(1, MIB(64), &inner, &error) == 0);
-    REQUIRE(device_fault_open(inner, 3, -EIO, &device, &error) == 0);
+    REQUIRE(device_fault_open(inner, &(struct device_faults){.fail_chunk = 3}, &device, &error) == 0);
     strcpy(device->info.identity, "a processor");
     const struct device_info before = device->info;
     calibrate_device(device, 0, 0);

@@ -93,7 +93,6 @@ struct cuda_device {
     uint64_t spare_bytes;
     uint64_t taken_bytes;                /* of device memory; any thread's */
     _Atomic(struct long_row *) unwanted; /* to be freed before more is taken; any thread's */
-    atomic_bool lost; /* a sticky error: nothing works in this process any more; helpers see one too */
 };
 
 static inline struct cuda_device *cuda_of(struct device *device)

@@ -45,7 +45,7 @@ static struct slot *slot_free(struct cuda_device *self)
 static int cuda_start(struct device *device, struct chunk *chunk)
 {
     struct cuda_device *self = cuda_of(device);
-    if (self->lost)
+    if (device_is_lost(&self->device))
         return -EOWNERDEAD;
     cudaError_t e = cudaSetDevice(self->index); /* of this thread: small chunks are launched when it looks for others */
     if (e != cudaSuccess)
@@ -73,7 +73,7 @@ static int slots_look(struct cuda_device *self)
             r = 0;
         else if (e != cudaErrorNotReady) {
             cuda_errno(self, e);
-            self->lost = true; /* what a stream reports later is beyond one chunk */
+            device_lose(&self->device); /* what a stream reports later is beyond one chunk */
             return -EOWNERDEAD;
         }
     }
@@ -102,7 +102,7 @@ static int small_look(struct cuda_device *self)
     if (e == cudaErrorNotReady)
         return -EAGAIN;
     cuda_errno(self, e);
-    self->lost = true;
+    device_lose(&self->device);
     return -EOWNERDEAD;
 }
 
@@ -128,9 +128,9 @@ static struct chunk *cuda_finish(struct device *device, int timeout_ms)
     struct cuda_device *self = cuda_of(device);
     if (is_idle(self))
         return NULL;
-    if (!self->lost)
+    if (!device_is_lost(&self->device))
         cuda_small_launch(&self->small, &cuda_small_ops, self, clock_us());
-    int r = self->lost ? -EOWNERDEAD : cuda_await(self, timeout_ms);
+    int r = device_is_lost(&self->device) ? -EOWNERDEAD : cuda_await(self, timeout_ms);
     if (r == -EAGAIN)
         return NULL;
     if (r)

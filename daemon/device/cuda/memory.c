@@ -18,7 +18,7 @@ int cuda_errno(struct cuda_device *self, cudaError_t e)
         return -EOPNOTSUPP;
     log_error("CUDA device %d: %s (%d)", self->index, cudaGetErrorString(e), (int)e);
     if (cuda_is_sticky(e)) {
-        self->lost = true;
+        device_lose(&self->device);
         return -EOWNERDEAD;
     }
     return e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO;
