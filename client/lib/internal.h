@@ -27,6 +27,9 @@
 #ifndef RECONNECT_MS
 #define RECONNECT_MS 10000 /* for a daemon to come back */
 #endif
+#ifndef QUIET_MS
+#define QUIET_MS 10000 /* without a word from a daemon that has jobs: it is asked whether it is there */
+#endif
 #define ANSWER_US 500 /* for the answer that job.ending announced, without blocking */
 #ifndef LONG_BYTES
 #define LONG_BYTES MIB(32) /* of an input: the job takes a millisecond, and processors fall asleep */
@@ -171,6 +174,9 @@ struct scand {
     uint64_t generation; /* counts broken connections */
     struct scand_options options;
     struct mending mending;
+    int64_t heard_ms;     /* when something came from the daemon */
+    struct call probe;    /* which asks whether it is there, */
+    int64_t probe_end_ms; /* and for how long it is waited for; 0: nothing is asked */
     uint64_t spin_end_us; /* until then answers are waited for without blocking: one was announced, or is soon there */
     bool answers_soon;    /* the last small job that was waited for came back within options.spin_us */
     uint32_t last_msgid;
@@ -312,6 +318,8 @@ void session_unlock(struct scand *daemon);
 void session_lock(struct scand *daemon);
 /* Has every call return, and waits until all have. */
 void session_end(struct scand *daemon);
+/* When a daemon that says nothing is to be asked whether it is there, or taken for gone; INT64_MAX: never. */
+int64_t session_probe_ms(const struct scand *daemon);
 /* Sleeps until *done, a change, or where it `reads` until it may have to. -ETIMEDOUT, -EINTR. */
 int session_sleep(struct scand *daemon, const bool *done, bool reads, int64_t deadline_ms);
 /* Where a thread waits for input, it is to look again what for. */

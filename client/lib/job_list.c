@@ -26,7 +26,8 @@ void job_list(struct scand_job *job)
     job->daemon->jobs_end = &job->next;
     if (!job->daemon->first_open)
         job->daemon->first_open = job;
-    job->daemon->jobs_open++;
+    if (job->daemon->jobs_open++ == 0)
+        job->daemon->heard_ms = clock_ms(); /* from now on it is to be heard */
     room_set(job->daemon);
 }
 

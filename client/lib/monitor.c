@@ -76,23 +76,37 @@ static void waiters_wake(struct scand *daemon)
         }
 }
 
+int64_t session_probe_ms(const struct scand *daemon)
+{
+    if (!daemon->is_up || daemon->local || daemon->jobs_open == 0)
+        return INT64_MAX;
+    return daemon->probe_end_ms > 0 ? daemon->probe_end_ms : daemon->heard_ms + QUIET_MS;
+}
+
 /* When scand_dispatch has something to do that no message will tell of. */
 static int64_t due_ms(const struct scand *daemon)
 {
     if (daemon->has_news || local_is_ready(daemon))
         return 1;
     if (daemon->is_up)
-        return local_due_ms(daemon);
+        return daemon->local ? local_due_ms(daemon) : session_probe_ms(daemon);
     if (daemon->connection)
         return daemon->mending.call_end_ms;
     return daemon->jobs_open ? daemon->mending.next_try_ms : INT64_MAX;
+}
+
+/* A probe's time moves on with each message. What is set may go off before that, rather than be set again each time. */
+static bool alarm_may_stay(const struct scand *daemon, int64_t due_ms)
+{
+    return daemon->is_watched && daemon->is_up && !daemon->local && daemon->alarm_ms > 1 &&
+           daemon->alarm_ms <= due_ms && daemon->alarm_ms > clock_ms();
 }
 
 /* Makes what scand_fd shows readable then. */
 static void alarm_set(struct scand *daemon)
 {
     int64_t alarm_ms = daemon->is_watched ? due_ms(daemon) : INT64_MAX;
-    if (alarm_ms == daemon->alarm_ms)
+    if (alarm_ms == daemon->alarm_ms || alarm_may_stay(daemon, alarm_ms))
         return;
     daemon->alarm_ms = alarm_ms;
     struct itimerspec when = {.it_value.tv_sec = 0}; /* disarmed */

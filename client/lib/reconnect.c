@@ -233,6 +233,24 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Asks a daemon that has said nothing for long whether it is there. One that does not answer stands still, as nothing
+ * else keeps it from that; then its connection is as good as broken. */
+static void probe_check(struct scand *daemon)
+{
+    static const struct msg_nothing nothing;
+    const int64_t now_ms = clock_ms();
+    if (now_ms < session_probe_ms(daemon))
+        return;
+    pending_remove(daemon, &daemon->probe.pending);
+    if (daemon->probe_end_ms > 0) {
+        session_drop(daemon);
+        return;
+    }
+    daemon->probe = (struct call){.method = METHOD_server_ping, .params = &nothing};
+    (void)call_begin(daemon, &daemon->probe); /* where there is no room for it, the daemon does not read */
+    daemon->probe_end_ms = now_ms + CALL_MS;
+}
+
 int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms)
 {
     struct mending *mending = &daemon->mending;
@@ -242,11 +260,15 @@ int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms)
     if (!daemon->connection && clock_ms() >= mending->next_try_ms)
         return session_try(daemon);
     const bool was_up = daemon->is_up;
-    const int64_t due_ms = was_up ? INT64_MAX : daemon->connection ? mending->call_end_ms : mending->next_try_ms;
+    const int64_t due_ms = was_up               ? session_probe_ms(daemon)
+                           : daemon->connection ? mending->call_end_ms
+                                                : mending->next_try_ms;
     code = daemon->connection ? session_step(daemon, done, earlier(deadline_ms, due_ms))
                               : session_rest(daemon, done, earlier(deadline_ms, due_ms));
     if (code == -EPIPE && !daemon->connection && !was_up)
         return try_failed(daemon, code);
+    if (code == -ETIMEDOUT && daemon->is_up)
+        probe_check(daemon);
     const int checked = code == 0 || code == -ETIMEDOUT ? mending_check(daemon) : 0;
     if (checked)
         return checked;

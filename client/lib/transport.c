@@ -86,6 +86,7 @@ void session_drop(struct scand *daemon)
     session_wake_reader(daemon);
     const bool was_up = daemon->is_up;
     daemon->is_up = false;
+    daemon->probe_end_ms = 0;
     daemon->mending.call = NULL;
     daemon->mending.next_try_ms = clock_ms();
     if (was_up) {

@@ -55,8 +55,11 @@ static int input_handle(struct scand *daemon, int code)
                                      : "it sent more than it may");
         return session_give_up(daemon);
     }
-    if (code > 0)
+    if (code > 0) {
+        daemon->heard_ms = clock_ms();
+        daemon->probe_end_ms = 0;
         return session_receive(daemon);
+    }
     if (code == -EAGAIN)
         return 0;
     session_drop(daemon);

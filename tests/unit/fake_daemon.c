@@ -616,7 +616,7 @@ static void handle(struct fake *fake, struct fake_client *client, const struct m
     }
     if (fake->late_on == (int)method)
         pause_ms(fake->late_ms);
-    if (fake->silent_on == (int)method)
+    if (fake->silent_on == (int)method || fake->deaf)
         return;
     if (fake->garbage_on == (int)method && !send_garbage(fake, client, message))
         return;

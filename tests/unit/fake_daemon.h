@@ -64,6 +64,7 @@ struct fake {
     atomic_int garbage_on, garbage; /* enum fake_garbage */
     atomic_int lie;      /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many; to
                             buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all */
+    atomic_int deaf;     /* answers nothing */
     atomic_int hold;     /* jobs run on: until 0 and a ping, or cancelled */
     atomic_int progress; /* notifications before a job's answer, or when it is held */
     atomic_int version;  /* that hello chooses */

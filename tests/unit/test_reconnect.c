@@ -614,6 +614,44 @@ static void test_daemon_does_not_greet(void)
     }
 }
 
+/* A daemon that has a job for long is asked whether it is there, and by its answer is. */
+static void test_long_job(void)
+{
+    begin();
+    fake.hold = 1;
+    struct scand_job *job = submit(input, output);
+    CHECK_EQ(scand_wait(job, 4 * QUIET_MS, NULL), SCAND_TIMED_OUT);
+    CHECK(fake.seen[METHOD_server_ping] >= 1 && fake.seen[METHOD_server_ping] <= 4);
+    CHECK_EQ(fake.seen[METHOD_hello], 1);
+    fake.hold = 0;
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK); /* the next question has it end */
+    rig_end();
+}
+
+/* One that stands still, with its sockets open, is taken for gone; should it go on, so does the job. */
+static void test_daemon_that_stands_still(void)
+{
+    for (int goes_on = 0; goes_on < 2; goes_on++)
+        for (int loops = 0; loops < 2; loops++) {
+            begin();
+            fake.hold = 1;
+            struct scand_job *job = submit(input, output);
+            requests_arrive();
+            fake.hold = 0;
+            fake.silent_on = METHOD_server_ping;
+            if (!goes_on)
+                fake.deaf = 1;
+            const int status = loops ? loop_until_done(job) : scand_wait(job, -1, NULL);
+            CHECK_EQ(status, goes_on ? SCAND_OK : SCAND_TIMED_OUT);
+            if (goes_on)
+                check_output();
+            else
+                CHECK_CONTAINS(scand_message(session), "took the connection but did not answer");
+            fake.deaf = 0;
+            rig_end();
+        }
+}
+
 static void test_jobs_are_given_up_at_once(void)
 {
     begin_with(0, 0);
@@ -731,6 +769,8 @@ static const struct test tests[] = {TEST(test_job_is_repeated),
                                     TEST(test_nothing_waits),
                                     TEST(test_nothing_waits_for_a_slow_daemon),
                                     TEST(test_daemon_does_not_greet),
+                                    TEST(test_long_job),
+                                    TEST(test_daemon_that_stands_still),
                                     TEST(test_jobs_are_given_up_at_once),
                                     TEST(test_options_are_checked),
                                     TEST(test_released_while_imported_again),
