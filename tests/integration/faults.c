@@ -1,8 +1,7 @@
 /*
- * Preloaded into a daemon (LD_PRELOAD): fails one call of a process that it forks. $SCAND_FAULT names a file with the
- * number of that call, counted from the fork on, over all functions below and up to the first message that the process
- * sends: a worker's start. Then the file is removed and the call named on stderr, so each file fails one call, and who
- * made it sees whether it was reached. Without the file nothing fails.
+ * Preloaded into a daemon (LD_PRELOAD): fails one call of one of its processes. $SCAND_FAULTS names a file, shared by
+ * all of them and by the test, with a struct plan: which call is to fail, counted over all functions below, and whose.
+ * The plan says afterwards whether the call was reached, and which function it was.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,35 +27,52 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 
-static atomic_long calls_left; /* until the one that fails; 0 or less: none does */
+struct plan {
+    atomic_long calls_left;   /* until the one that fails; 0 or less: none does */
+    atomic_int process;       /* that is meant; FORKED: the next that is forked */
+    atomic_int until_message; /* 1: up to the first message that the process sends */
+    char function[32];        /* that has failed */
+};
+
+#define FORKED (-1)
+#define LOADED (-2)
+
+static struct plan *plan;
+static pid_t own_process;
+
+static void begin(int meant)
+{
+    own_process = getpid();
+    atomic_compare_exchange_strong(&plan->process, &meant, own_process);
+}
 
 /* In the child of a fork. */
-static void begin(void)
+static void begin_forked(void)
 {
-    char text[24] = "";
-    const char *path = getenv("SCAND_FAULT");
-    int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0)
-        return;
-    if (read(fd, text, sizeof text - 1) > 0)
-        atomic_store(&calls_left, atol(text));
-    close(fd);
+    begin(FORKED);
 }
 
 __attribute__((constructor)) static void install(void)
 {
-    pthread_atfork(NULL, NULL, begin);
+    const char *path = getenv("SCAND_FAULTS");
+    int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    void *memory = (void *)syscall(SYS_mmap, NULL, sizeof *plan, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (memory == MAP_FAILED)
+        return;
+    plan = memory;
+    begin(LOADED);
+    pthread_atfork(NULL, NULL, begin_forked);
 }
 
 static bool fails(const char *function, int code)
 {
-    char line[64] = "fault: ";
-    if (atomic_load(&calls_left) <= 0 || atomic_fetch_sub(&calls_left, 1) != 1)
+    if (!plan || atomic_load(&plan->process) != own_process || atomic_load(&plan->calls_left) <= 0 ||
+        atomic_fetch_sub(&plan->calls_left, 1) != 1)
         return false;
-    strcat(strcat(line, function), "\n");
-    ssize_t written = write(STDERR_FILENO, line, strlen(line));
-    (void)written;
-    unlink(getenv("SCAND_FAULT"));
+    strncpy(plan->function, function, sizeof plan->function - 1);
     errno = code;
     return true;
 }
@@ -131,15 +148,49 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return fails("pthread_create", EAGAIN) ? EAGAIN : NEXT(pthread_create)(thread, attributes, run, argument);
 }
 
-/* The first message: nothing fails any more. */
+int ftruncate(int fd, off_t size)
+{
+    return fails("ftruncate", EIO) ? -1 : NEXT(ftruncate)(fd, size);
+}
+
+int fstat(int fd, struct stat *status)
+{
+    return fails("fstat", EIO) ? -1 : NEXT(fstat)(fd, status);
+}
+
+int fcntl(int fd, int command, ...)
+{
+    va_list arguments;
+    va_start(arguments, command);
+    void *argument = va_arg(arguments, void *); /* whatever it is, or is not */
+    va_end(arguments);
+    return fails("fcntl", command == F_DUPFD_CLOEXEC ? EMFILE : EPERM) ? -1 : NEXT(fcntl)(fd, command, argument);
+}
+
+int accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+    return fails("accept4", EMFILE) ? -1 : NEXT(accept4)(fd, address, size, flags);
+}
+
+ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+    return fails("recvmsg", ECONNRESET) ? -1 : NEXT(recvmsg)(fd, message, flags);
+}
+
+/* With the first message of a start nothing fails any more. */
+static bool message_fails(const char *function)
+{
+    if (plan && atomic_load(&plan->until_message) && atomic_load(&plan->process) == own_process)
+        atomic_store(&plan->calls_left, 0);
+    return fails(function, EPIPE);
+}
+
 ssize_t send(int fd, const void *data, size_t size, int flags)
 {
-    atomic_store(&calls_left, 0);
-    return NEXT(send)(fd, data, size, flags);
+    return message_fails("send") ? -1 : NEXT(send)(fd, data, size, flags);
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-    atomic_store(&calls_left, 0);
-    return NEXT(sendmsg)(fd, message, flags);
+    return message_fails("sendmsg") ? -1 : NEXT(sendmsg)(fd, message, flags);
 }
