@@ -15,6 +15,7 @@ from .errors import (
     UnavailableError,
     UnsupportedError,
 )
+from .files import open_file
 from .functions import (
     cumprod,
     cumsum,
@@ -61,6 +62,7 @@ __all__ = [
     "lfilter",
     "maximum_accumulate",
     "minimum_accumulate",
+    "open_file",
     "reduce",
     "run",
     "scan",

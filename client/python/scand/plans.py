@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from .chains import Shapes, StepOperand, operand_dtype, operand_shape, shapes_of
 from .client import Flight
 from .dtypes import Dtype, Dtypes, form_class, form_dtypes, reduction_dtypes, scan_dtypes
+from .files import file_place_of
 from .layout import RANK_MOST, Order, Settings, Tensor, pattern_of, tensor_of, word_of
 from .memory import AnyArray, Place, Region, allocate, asarray, place_of, range_of
 
@@ -204,7 +205,7 @@ class Plan:
         given = self.given
         if self.request.form is None and (given.dtype != self.scheme.dtypes.samples or word_of(given.dtype) is None):
             return None
-        place = place_of(given) if given.size else None
+        place = (place_of(given) or file_place_of(given)) if given.size else None
         return None if place is None else Shared(given, place)
 
     def _direct_target(self) -> Optional[Shared]:
@@ -330,7 +331,8 @@ class Plan:
 
     def can_be_repeated(self) -> bool:
         """Whether the input is still there when a job was lost that may have begun to write."""
-        return all(part.copies_in is not None for part in self.parts) and self.out is None
+        kept = all(part.copies_in is not None for part in self.parts) or file_place_of(self.given) is not None
+        return kept and self.out is None
 
     def result(self) -> Any:
         """The array for the program, when all parts are done."""

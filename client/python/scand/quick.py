@@ -9,6 +9,7 @@ import numpy as np
 
 from .client import Client
 from .errors import LostError
+from .files import file_place_of
 from .layout import Order, Pattern
 from .memory import AnyArray, Place, allocate, place_of
 from .plans import Plan, Request, Scheme, finished, may_share
@@ -45,7 +46,7 @@ def ready(request: Request) -> Optional[Ready]:
         target = place_of(out) if type(out) is np.ndarray else None
         if source is None or target is None or not may_share(x, source, out, target):
             return None  # also where something is copied to `out`
-    elif source is None and request.copy is False:
+    elif source is None and (request.copy is False or file_place_of(x) is not None):
         return None
     try:
         recipe = _recipes.get(_key(request, x, source))

@@ -1,7 +1,8 @@
-"""Traces of SEG-Y files in shared memory, to be scanned where they lie between their headers."""
+"""Traces of SEG-Y files, in shared memory or on disk, to be scanned where they lie between their headers."""
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import os
 import struct
@@ -9,6 +10,7 @@ from typing import Literal, Optional, Union
 
 import numpy as np
 
+from .files import open_file
 from .memory import AnyArray, empty
 
 Order = Literal[">", "<"]
@@ -27,7 +29,7 @@ CODES: dict[int, tuple[str, Optional[str]]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Traces:
-    """A file in shared memory.
+    """A file in shared memory, or, of `open`, read-only and on disk.
 
     `samples` are its traces, of shape (traces, samples), in the file's numbers and byte order: scand.scan(samples,
     form=form) sums them where they lie. `form` is "ibm32" for IBM floats, which NumPy sees as integers, else None.
@@ -44,7 +46,7 @@ class Traces:
 
 def read(path: Union[str, os.PathLike[str]]) -> Traces:
     """Reads a SEG-Y file of revision 0, 1 or 2 with traces of one length. Raises ValueError where it is none."""
-    with open(path, "rb") as file:
+    with builtins.open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < TEXT_BYTES + BINARY_BYTES:
             raise ValueError(f"{path}: {size} bytes are no SEG-Y file, whose headers have {TEXT_BYTES + BINARY_BYTES}")
@@ -52,6 +54,14 @@ def read(path: Union[str, os.PathLike[str]]) -> Traces:
         if file.readinto(data) != size:  # type: ignore[arg-type]
             raise ValueError(f"{path}: it became shorter while it was read")
     return _traces(str(path), data)
+
+
+def open(path: Union[str, os.PathLike[str]]) -> Traces:
+    """The same without reading the samples: jobs read them themselves, so the file may be larger than all memory. Its arrays
+    are read-only; results are new arrays, or `out`. See scand.open_file."""
+    if os.stat(path).st_size < TEXT_BYTES + BINARY_BYTES:
+        raise ValueError(f"{path}: {os.stat(path).st_size} bytes are no SEG-Y file, whose headers have {TEXT_BYTES + BINARY_BYTES}")
+    return _traces(str(path), open_file(path, np.uint8))
 
 
 def _traces(path: str, data: AnyArray) -> Traces:
