@@ -3,11 +3,13 @@
 #include "kernels/steps/convolve/convolve.h"
 #include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
+#include "kernels/steps/stack/stack.h"
 #include "kernels/steps/upsample/upsample.h"
 #include "kernels/tutorial/steps/steps.h"
 #include "tests/bench/step_cases.h"
 
 #define TAPS 31
+#define BINS 500
 
 #define X(SYMBOL, ...)                                                                                           \
     static int launch_##SYMBOL(const struct step_rows *rows, const void *params, const struct step_tiles *tiles, \
@@ -28,13 +30,16 @@ static const struct parameters {
     size_t bytes;
     uint64_t times, parts, further;
     bool is_shared;
+    uint64_t bins;
 } parameters[] = {
-    {&dot_kernel, "", 0, 0, 0, STEP_CASE_SAMPLES, false},
-    {&map_kernel, &(const struct map){.op = MAP_ADD}, sizeof(struct map), 1, 1, STEP_CASE_SAMPLES, false},
-    {&upsample_kernel, &(const struct upsample){.factor = 2}, sizeof(struct upsample), 2, 1, 0, false},
-    {&block_sum_kernel, &(const struct block_sum){.factor = 2}, sizeof(struct block_sum), 1, 2, 0, false},
+    {&dot_kernel, "", 0, 0, 0, STEP_CASE_SAMPLES, false, 0},
+    {&map_kernel, &(const struct map){.op = MAP_ADD}, sizeof(struct map), 1, 1, STEP_CASE_SAMPLES, false, 0},
+    {&upsample_kernel, &(const struct upsample){.factor = 2}, sizeof(struct upsample), 2, 1, 0, false, 0},
+    {&block_sum_kernel, &(const struct block_sum){.factor = 2}, sizeof(struct block_sum), 1, 2, 0, false, 0},
     {&convolve_kernel, &(const struct convolve){.taps = TAPS, .first = TAPS / 2}, sizeof(struct convolve), 1, 1, TAPS,
-     true},
+     true, 0},
+    {&stack_kernel, &(const struct stack){.bins = BINS, .alpha = 1}, sizeof(struct stack), 0, 0, STEP_CASE_SAMPLES,
+     true, BINS},
 };
 
 static struct step_bench bench_of(const struct step_variant *variant)
@@ -51,7 +56,8 @@ static struct step_bench bench_of(const struct step_variant *variant)
                                .times = with->times,
                                .parts = with->parts,
                                .further = with->further,
-                               .is_shared = with->is_shared};
+                               .is_shared = with->is_shared,
+                               .bins = with->bins};
 }
 
 int bench_step_variants(struct bench_table *table)

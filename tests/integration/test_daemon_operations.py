@@ -480,24 +480,28 @@ class StepVariants(OperationsTest):
         "upsample": ({"factor": 4}, 120),
         "block-sum": ({"factor": 6}, 5),
         "convolve": ({"filter": [7], "mode": "same"}, 30),
+        "index-add": ({"index": [30], "onto": [12, 9], "alpha": 2}, 9),
     }
-    OPERANDS = ("other", "filter")
+    OPERANDS = ("other", "filter", "onto")
 
     def job(self, memory, dtype, operation):
         parameters, length = self.STEPS[operation]
         step = {"operation": operation}
         for name, value in parameters.items():
             step[name] = tensor(memory.buffer, value, dtype=dtype, offset=8192) if name in self.OPERANDS else value
+        if "index" in step:
+            memory.write(struct.pack("<30i", *(i * i % 9 for i in range(30))), 65536)
+            step["index"] = tensor(memory.buffer, [30], dtype="i32", offset=65536)
         output = tensor(memory.buffer, [12, length], dtype=dtype, offset=16384 + 16 * SIZES[dtype])
         return {"input": tensor(memory.buffer, [12, 30], dtype=dtype), "output": output, "axis": 1, "steps": [step]}
 
     def test_results(self):
         client = self.client()
         kernels = [kernel for operation in self.STEPS for kernel in client.kernels(operation)]
-        self.assertEqual(len(kernels), 15)
+        self.assertEqual(len(kernels), 16)
         for kernel in kernels:
             name, dtype, operation = kernel["name"], kernel["dtype"], kernel["operation"]
-            memory = self.noise(client, dtype, 32768 // SIZES[dtype] + 1000)
+            memory = self.noise(client, dtype, 70000 // SIZES[dtype])
             job = self.job(memory, dtype, operation)
             before = memory.read()
             client.call("job.run", **job)
@@ -512,6 +516,17 @@ class StepVariants(OperationsTest):
                     client.call("job.run", algorithm=name, **job)
                     self.assertEqual(memory.read(), expected)
             client.call("buffer.release", buffer=memory.buffer)
+
+    def test_refusals(self):
+        client = self.client()
+        memory = self.noise(client, "f32", 20000)
+        job = self.job(memory, "f32", "index-add")
+        fold = {**job["steps"][0], "fold": tensor(memory.buffer, [12, 9], dtype="i32", offset=32768)}
+        message = '"steps[0].fold" is given; allowed with "algorithm" "index-add-atomic": none; leave one of them out'
+        self.refuse(client, message, algorithm="index-add-atomic", **{**job, "steps": [fold]})
+        stack = {"operation": "stack", "bins": 9, "index": fold["index"]}
+        self.refuse(client, '"algorithm" is given, and "stack" has none; leave it out', algorithm="index-add-atomic", **{**job, "steps": [stack]})
+        self.refuse(client, '"algorithm" is "map-naive"; there are: index-add-atomic', algorithm="map-naive", **job)
 
 
 if __name__ == "__main__":

@@ -610,7 +610,7 @@ class Questions(ScanctlTest):
         self.assertEqual([kernel["name"] for kernel in kernels], [line.split()[0] for line in lines[1:]])
         self.assertEqual((kernels[0]["backend"], kernels[0]["accumulators"]), ("cpu", ["f32", "f64", "f2"]))
         vary = [kernel["name"] for kernel in kernels if not kernel["repeatable"]]
-        self.assertEqual(vary, ["cub-by-key", "tensor-norm-3", "tensor-norm-4", "tensor-norm-5", "dot-atomic", "dot-pairs", "dot-fast-atomic"])
+        self.assertEqual(vary, ["cub-by-key", "tensor-norm-3", "tensor-norm-4", "tensor-norm-5", "dot-atomic", "dot-pairs", "dot-fast-atomic", "index-add-atomic"])
         pairs = next(kernel for kernel in kernels if kernel["name"] == "map-pairs")
         self.assertEqual((pairs["operation"], pairs["dtype"], pairs["accumulators"], pairs["reductions"]), ("map", "f16", [], []))
         self.assertRegex("\n".join(lines), "(?m)^map-pairs +map +cuda +f16 +- +repeat ")

@@ -6,6 +6,7 @@
 #include "kernels/steps/convolve/convolve.h"
 #include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
+#include "kernels/steps/stack/stack.h"
 #include "kernels/steps/upsample/upsample.h"
 #include "kernels/tutorial/steps/steps.h"
 #include "tests/check.h"
@@ -218,6 +219,45 @@ static void convolutions(void)
             }
 }
 
+/* Onto nothing, onto others, and onto what the output has; indices that are out of range are left out. */
+static void index_add_check(unsigned id, uint64_t bins, struct shape shape, enum step_layout layout)
+{
+    const struct stack stack = {.bins = bins, .power = 1, .alpha = random_next(&seed) % 2 ? 1 : -2};
+    const unsigned onto = random_next(&seed) % 3;
+    struct step_case c = case_of(id, &stack, sizeof stack, shape);
+    c.input.layout = layout;
+    c.input.fill = STEP_ONES;
+    c.output.length = bins;
+    c.output.layout = output_layout();
+    c.onto = onto == 2 ? 1 + STACK_ONTO : 0;
+    c.further[STACK_INDEX] =
+        (struct step_case_operand){.given = true,
+                                   .dtype = random_next(&seed) % 2 ? SCAND_DTYPE_I32 : SCAND_DTYPE_I64,
+                                   .length = shape.length,
+                                   .layout = random_next(&seed) % LAYOUT_COUNT,
+                                   .below = bins + bins / 8};
+    if (onto > 0)
+        c.further[STACK_ONTO] =
+            (struct step_case_operand){.given = true,
+                                       .dtype = c.input.dtype,
+                                       .length = bins,
+                                       .layout = onto == 2 ? c.output.layout : random_next(&seed) % LAYOUT_COUNT,
+                                       .fill = STEP_ONES};
+    check(&c, id);
+}
+
+static void additions(void)
+{
+    static const uint64_t bins[] = {1, 7, 300, 20000};
+    if (!step_case_has_cuda())
+        SKIP("no GPU");
+    for (unsigned i = 0; i < SHAPE_COUNT; i++)
+        for (unsigned b = 0; b < sizeof bins / sizeof bins[0]; b++)
+            for (unsigned layout = 0; layout < LAYOUT_COUNT; layout++)
+                if (shapes[i].rows * bins[b] <= 200000)
+                    index_add_check(STEP_VARIANT_index_add_atomic, bins[b], shapes[i], layout);
+}
+
 static void refusals(void)
 {
     float numbers[4] = {0};
@@ -230,6 +270,10 @@ static void refusals(void)
     CHECK_EQ(step_variant_launch(STEP_VARIANT_map_naive, &rows, "", &none, 0, 0, NULL), cudaErrorNotSupported);
     rows.input.dtype = SCAND_DTYPE_F32;
     CHECK_EQ(step_variant_launch(STEP_VARIANT_map_naive, &rows, "", &none, 0, 0, NULL), cudaSuccess);
+    rows.further[STACK_INDEX] = (struct step_operand){(char *)numbers, 1, 4, .dtype = SCAND_DTYPE_I32};
+    const struct stack fold = {.bins = 1, .norm = STACK_NORM_FOLD, .power = 1, .alpha = 1};
+    const struct step_tiles one = step_tiles_of(&stack_kernel, &rows, &fold, 0, 1);
+    CHECK_EQ(step_variant_launch(STEP_VARIANT_index_add_atomic, &rows, &fold, &one, 0, 1, NULL), cudaErrorNotSupported);
     rows.output.origin++;
     CHECK_EQ(step_variant_launch(STEP_VARIANT_map_naive, &rows, "", &none, 0, 0, NULL), cudaErrorNotSupported);
 }
@@ -238,7 +282,7 @@ static void refusals(void)
 static const struct test tests[] = {
     TEST(names),
 #ifdef SCAND_HAVE_CUDA
-    TEST(dot_products), TEST(maps), TEST(finer_and_coarser), TEST(convolutions), TEST(refusals),
+    TEST(dot_products), TEST(maps), TEST(finer_and_coarser), TEST(convolutions), TEST(additions), TEST(refusals),
 #endif
     TEST_END,
 };

@@ -117,7 +117,7 @@ static void describe_reduction(const struct reduction *reduction, struct msg_ker
 static void describe_step(const struct step_variant *variant, struct msg_kernel *out)
 {
     describe_kernel(variant->name, variant->teaches, false, variant->fixed_order, out);
-    snprintf(out->operation, sizeof out->operation, "%s", step_words.words[step_variant_operation(variant)]);
+    snprintf(out->operation, sizeof out->operation, "%s", step_words.words[variant->operation]);
     snprintf(out->dtype, sizeof out->dtype, "%s", dtype_word(variant->dtype));
 }
 

@@ -1,5 +1,4 @@
 /* `algorithm` of an operation in tiles: a variant of the tutorials (kernels/tutorial/steps) in place of its kernel. */
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -10,7 +9,7 @@ static int refuse_name(const struct step *step, const char *name, struct error *
 {
     struct word_list names = {.length = 0};
     for (int i = 0; i < STEP_VARIANT_COUNT; i++)
-        if (step_variant_list[i].kernel == step->kernel)
+        if (step_variant_list[i].operation == (enum operation_id)step->operation)
             word_list_add(&names, step_variant_list[i].name);
     if (names.length > 0)
         return refuse_algorithm_name(name, &names, error);
@@ -25,12 +24,23 @@ static const char *field_of(const struct request *request, uint32_t number, char
     return request_operand_name(request, number, field);
 }
 
-static int check_dtypes(const struct step_variant *variant, const struct request *request,
-                        const struct operand *operands, struct error *error)
+/* A variant writes its output alone. */
+static int refuse_written(const struct step_variant *variant, const char *name, struct error *error)
+{
+    return error_set(error, -EINVAL, "\"%s\" is given; allowed with \"algorithm\" \"%s\": none; leave one of them out",
+                     name, variant->name);
+}
+
+static int check_operands(const struct step_variant *variant, const struct request *request,
+                          const struct operand *operands, struct error *error)
 {
     char field[FIELD_NAME_BYTES], dtype[FIELD_NAME_BYTES + sizeof ".dtype"];
     for (uint32_t i = 0; i < request->operand_count; i++) {
-        if (i == OPERAND_OFFSETS || operands[i].dtype == variant->dtype)
+        const struct request_operand *asked = &request->operands[i];
+        const bool is_further = i >= OPERAND_FURTHER;
+        if (is_further && asked->access == ACCESS_WRITE)
+            return refuse_written(variant, field_of(request, i, field), error);
+        if (i == OPERAND_OFFSETS || operands[i].dtype == variant->dtype || (is_further && asked->class == CLASS_INDEX))
             continue;
         snprintf(dtype, sizeof dtype, "%s.dtype", field_of(request, i, field));
         return refuse_with_algorithm(variant->name, dtype, dtype_word(operands[i].dtype), dtype_word(variant->dtype),
@@ -56,22 +66,13 @@ int step_check_algorithm(const struct request *request, const struct operand *op
 {
     const int id = step_variant_find(request->params->algorithm);
     int r;
-    if (id < 0 || step_variant_list[id].kernel != step->kernel)
+    if (id < 0 || step_variant_list[id].operation != (enum operation_id)step->operation)
         return refuse_name(step, request->params->algorithm, error);
-    if ((r = check_dtypes(&step_variant_list[id], request, operands, error)) ||
+    if ((r = check_operands(&step_variant_list[id], request, operands, error)) ||
         (r = check_results(&step_variant_list[id], request, &operands[OPERAND_OUTPUT], rows->outer_rank, error)))
         return r;
     step->algorithm = (uint32_t)id + 1;
     return 0;
-}
-
-enum operation_id step_variant_operation(const struct step_variant *variant)
-{
-    uint32_t operation = 0;
-    while (operation < OPERATION_COUNT && operations[operation]->kernel != variant->kernel)
-        operation++;
-    assert(operation < OPERATION_COUNT);
-    return (enum operation_id)operation;
 }
 
 void step_refuse_algorithm(const struct step *step, int code, struct error *error)

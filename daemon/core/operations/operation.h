@@ -57,9 +57,6 @@ int step_check_row(enum operation_id operation, uint32_t step, uint64_t samples,
 /* As check_algorithm of an operation, of one in tiles, which is the job's only step; sets step->algorithm. */
 int step_check_algorithm(const struct request *request, const struct operand *operands, const struct scan_rows *rows,
                          struct step *step, struct error *error);
-/* The operation that a variant is of: the first, where several share a kernel. */
-struct step_variant;
-enum operation_id step_variant_operation(const struct step_variant *variant);
 /* An error for a device that has no such variant. */
 void step_refuse_algorithm(const struct step *step, int code, struct error *error);
 

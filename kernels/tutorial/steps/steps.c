@@ -9,11 +9,13 @@
 #include "kernels/steps/convolve/convolve.h"
 #include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
+#include "kernels/steps/stack/stack.h"
 #include "kernels/steps/upsample/upsample.h"
 
 enum { VARIES = false, FIXED = true };
 
-#define X(SYMBOL, NAME, KERNEL, DTYPE, ORDER, TEACHES) {NAME, TEACHES, &KERNEL##_kernel, SCAND_DTYPE_##DTYPE, ORDER},
+#define X(SYMBOL, NAME, OPERATION, KERNEL, DTYPE, ORDER, TEACHES) \
+    {NAME, TEACHES, OPERATION_##OPERATION, &KERNEL##_kernel, SCAND_DTYPE_##DTYPE, ORDER},
 const struct step_variant step_variant_list[STEP_VARIANT_COUNT] = {STEP_VARIANTS(X)};
 #undef X
 

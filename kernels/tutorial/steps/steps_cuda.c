@@ -5,7 +5,7 @@
 
 #include "kernels/tutorial/steps/steps.h"
 
-#define X(SYMBOL, NAME, KERNEL, DTYPE, ORDER, TEACHES) SYMBOL,
+#define X(SYMBOL, ...) SYMBOL,
 static step_launch *const codes[STEP_VARIANT_COUNT] = {STEP_VARIANTS(X)};
 #undef X
 
@@ -21,8 +21,10 @@ static bool is_aligned(const struct step_rows *rows, const struct step_operand *
 static bool takes(const struct step_variant *variant, const struct step_rows *rows)
 {
     bool all = rows->input.dtype == variant->dtype && rows->output.dtype == variant->dtype && !rows->offsets;
-    for (int i = 0; i < STEP_FURTHER_MAX; i++)
-        all = all && (!rows->further[i].origin || rows->further[i].dtype == variant->dtype);
+    for (int i = 0; i < STEP_FURTHER_MAX; i++) {
+        const enum scand_dtype dtype = rows->further[i].dtype;
+        all = all && (!rows->further[i].origin || dtype == variant->dtype || codec_is_integer(dtype));
+    }
     return all && is_aligned(rows, &rows->output);
 }
 
