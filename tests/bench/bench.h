@@ -101,6 +101,8 @@ int bench_mapped_kernel(double *median_ms);
 int bench_devices(struct bench_table *table, const char *scand);
 /* Whether a daemon grows or wakes for nothing; prints a table of its own, and takes the command line's other words. */
 int bench_endurance(const char *scand, int argc, char **argv);
+/* How soon a daemon is back; likewise. */
+int bench_restart(const char *scand, int argc, char **argv);
 /* What attacks of one user do to another; likewise. */
 int bench_hostile(const char *scand, int argc, char **argv);
 

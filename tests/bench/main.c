@@ -4,6 +4,7 @@
  * that were measured in the same run. Without words: kernels, cpu and service, as far as this build can run them.
  * service:PART is one part of service, say service:idle.
  * scand-bench endurance [OPTION]...: see bench_endurance.c.
+ * scand-bench restart [OPTION]...: see bench_restart.c.
  * scand-bench hostile [OPTION]... [ATTACK]...: see hostile/bench_hostile.c.
  */
 #include <errno.h>
@@ -82,6 +83,12 @@ static int measure_endurance(int argc, char **argv)
     return find_paths(self, scand) ? bench_endurance(scand, argc, argv) : 1;
 }
 
+static int measure_restart(int argc, char **argv)
+{
+    char self[PATH_MAX], scand[PATH_MAX];
+    return find_paths(self, scand) ? bench_restart(scand, argc, argv) : 1;
+}
+
 static int measure_hostile(int argc, char **argv)
 {
     char self[PATH_MAX], scand[PATH_MAX];
@@ -93,8 +100,8 @@ static const struct program {
     const char *word;
     int (*main)(int argc, char **argv);
 } programs[] = {
-    {"endurance", measure_endurance}, {"hostile", measure_hostile}, {"--fresh-client", fresh_client},
-    {"--fresh-jobs", fresh_jobs},     {"--load", load_clients},
+    {"endurance", measure_endurance}, {"hostile", measure_hostile}, {"restart", measure_restart},
+    {"--fresh-client", fresh_client}, {"--fresh-jobs", fresh_jobs}, {"--load", load_clients},
 #ifdef SCAND_HAVE_CUDA
     {"--fresh-own", fresh_own},
 #endif
@@ -211,12 +218,13 @@ static int help(void)
     printf(
         "usage: scand-bench [BENCHMARK]... [--json[=FILE]|--csv[=FILE]]\n"
         "       scand-bench endurance [OPTION]...            does a daemon grow, or wake for nothing\n"
+        "       scand-bench restart [OPTION]...              how soon a daemon is back whose worker is killed\n"
         "       scand-bench hostile [OPTION]... [ATTACK]...  what one user's attacks do to others; --list names them\n"
         "\nBenchmarks of this build, * those that run without words:");
     for (size_t i = 0; i < BENCHMARK_COUNT; i++)
         printf(" %s%s", benchmarks[i].word, benchmarks[i].usual ? "*" : "");
-    printf("\nservice:PART is one part of service. Options of endurance and hostile: bench_endurance.c, "
-           "hostile/bench_hostile.c.\n");
+    printf("\nservice:PART is one part of service. Options of endurance, restart and hostile: "
+           "bench_endurance.c, bench_restart.c, hostile/bench_hostile.c.\n");
     return 0;
 }
 
