@@ -4,6 +4,8 @@
  * The change from norm-4: a row is cut into parts of 16,384 samples, each summed by a thread block of its own, and a
  * second launch adds the parts. With one thread block per row, 100 rows of a million samples leave most of the GPU idle
  * however fast a block is. Rows of one part are summed as in norm-4, and need no second launch.
+ * On an H200 those 100 rows take 0.10 ms instead of 0.36, and 10,000 rows of 10,000 samples, which gain nothing, 0.102
+ * instead of 0.097.
  *
  * Association: each part as norm-4 does a row, without the root; thread t adds parts t, t + 256, ... one by one, and
  * the 256 sums as in norm-3. The results of more than 16,384 parts again so.

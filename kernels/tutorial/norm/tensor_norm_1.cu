@@ -2,8 +2,9 @@
  * tensor-norm-1: one thread block, each thread a contiguous part.
  *
  * The loop of a CPU with threads: the tensor is cut into as many parts as there are threads, and each adds the squares
- * of its own. That is how processors like it, and the worst for a GPU: 32 neighbouring threads read 32 samples that lie
- * a part's length apart, so a load touches 32 lines of memory for four bytes of each. And there is but one thread block
+ * of its own. That is how processors like it. On a GPU 32 neighbouring threads read 32 samples that lie a part's length
+ * apart, so a load touches 32 lines of memory for four bytes of each, and lives from what the cache keeps of them for
+ * the loads that follow. And there is but one thread block
  * for a tensor, so that all but one multiprocessor wait.
  *
  * Association: thread t adds the squares of its part one by one; the 256 sums as in norm-3.

@@ -4,6 +4,8 @@
  * The change from tensor-norm-2: thread blocks share a tensor, so that the whole GPU reads. Each thread leaves its sum
  * in shared memory; the first one adds all 256 and then adds that to the result, atomically, because other blocks do so
  * too. The other 255 wait for it. The root is taken by a kernel of its own, since nobody knows which block is last.
+ * On an H200 100 tensors of a million samples take 0.21 ms instead of 1.53; for 10,000 of 10,000, which have a thread
+ * block each in any case, it is slower, 0.22 instead of 0.18.
  *
  * Association: thread t of all T adds the squares of t, t + T, ... one by one; a block's sums one by one; the blocks'
  * as they arrive.

@@ -2,7 +2,8 @@
  * tensor-norm-5: a library's warp reduction, and a tree by hand across warps.
  *
  * The change from tensor-norm-4: what BlockReduce does, taken apart. CUB's WarpReduce adds the 32 sums of a warp; the
- * eight warps leave theirs in shared memory, where they are added as a tree of three levels.
+ * eight warps leave theirs in shared memory, where they are added as a tree of three levels. It is no faster: on an
+ * H200 both take 0.19 ms for 100 million samples. It shows what the library spares.
  *
  * Association: threads as in tensor-norm-3; a warp's sums as CUB does; of the eight i and i + 4, then i and i + 2, then
  * both; the blocks' as they arrive.

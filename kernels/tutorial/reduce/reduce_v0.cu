@@ -4,8 +4,8 @@
  * A thread block takes 256 samples, one per thread. In step s = 1, 2, 4, ... every thread whose number is a multiple of
  * 2 s combines its value with the one s further on. Half of the threads are idle in the first step, three quarters in
  * the next, and they lie between the busy ones: every warp runs every step for the few of its lanes that have something
- * to do, and the remainder of a division decides who. The rungs that follow climb down from that, one change each; they
- * are those of M. Harris, "Optimizing parallel reduction in CUDA", 2007.
+ * to do, and the remainder of a division decides who. The rungs that follow climb down from that, one change each; up
+ * to reduce-v6 they are the seven of M. Harris, "Optimizing parallel reduction in CUDA", 2007.
  *
  * Association: neighbours in pairs, fours, eights, ... of 256 samples, left operand first; the results of a row's parts
  * again so, until one is left.

