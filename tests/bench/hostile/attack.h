@@ -46,6 +46,9 @@ enum attack_flags {
     X(import_sparse, ATTACK_MEMORY, "imports of a sparse memfd larger than memory")                                    \
     X(import_large, 0, "four imports of 512 MiB at once, again and again")                                             \
     X(import_pages, 0, "imports of 128 memfds of one page, again and again")                                           \
+    X(files_shrinking, 0, "jobs that read files which shrink meanwhile, from 4 connections")                           \
+    X(files_endless, 0, "jobs that read 512 rows of 128 MiB of a sparse file, from 8 connections")                     \
+    X(files_many, 0, "files imported and kept, by 32 connections")                                                     \
     X(reduce_long, ATTACK_LONG_ROWS, "reductions of [1, 2^33] with strides 0 out of 1 MiB")                            \
     X(chain_long, ATTACK_LONG_ROWS, "rows of 2^26 samples, 18 passes in f2")                                           \
     X(chain_affine, ATTACK_LONG_ROWS, "6,400 rows of 10,000 samples, 18 passes of affine in f2")                       \
