@@ -34,6 +34,8 @@ static void reader_done(struct readers *readers, struct work *work)
     list_push(&readers->done, work);
     atomic_store(&readers->returned, true);
     pthread_cond_signal(&readers->news);
+    if (readers->notify)
+        readers->notify(readers->context);
 }
 
 static void *reader_main(void *argument)
@@ -50,9 +52,6 @@ static void *reader_main(void *argument)
         pthread_mutex_lock(&readers->lock);
         readers->idle++;
         reader_done(readers, work);
-        pthread_mutex_unlock(&readers->lock);
-        readers->notify(readers->context);
-        pthread_mutex_lock(&readers->lock);
     }
     return NULL;
 }
@@ -89,6 +88,13 @@ int readers_start(struct readers *readers, void (*notify)(void *context), void *
     int r = start_thread(readers);
     pthread_mutex_unlock(&readers->lock);
     return r;
+}
+
+void readers_silence(struct readers *readers)
+{
+    pthread_mutex_lock(&readers->lock);
+    readers->notify = NULL;
+    pthread_mutex_unlock(&readers->lock);
 }
 
 static unsigned list_count(const struct work_list *list)

@@ -23,12 +23,14 @@ struct readers {
     struct work_list waiting, done; /* units, and units that have been done */
     unsigned threads, idle, out;    /* out: units that are in the lists, or with a thread */
     atomic_bool returned;           /* some units have been done */
-    void (*notify)(void *context);  /* from a thread */
+    void (*notify)(void *context);  /* from a thread that has the lock; NULL: nobody is notified any more */
     void *context;
 };
 
 /* Starts the first thread: 0 or -errno. */
 int readers_start(struct readers *readers, void (*notify)(void *context), void *context);
+/* Notifies nobody from now on. */
+void readers_silence(struct readers *readers);
 /* Does a unit of the work. At most LIMIT_READERS units are out. */
 void readers_submit(struct readers *readers, struct work *work);
 /* Takes units that have been done, linked by next; notify has been called, and will be for later ones. */

@@ -341,6 +341,7 @@ static void stop_loop(struct worker *worker)
     device_threads_stop(&worker->device_threads); /* which wake the listener */
     collect(worker, true);
     listener_flush(&worker->listener, LIMIT_DRAINED_MS);
+    readers_silence(&worker->readers); /* which wake it as well */
     listener_stop(&worker->listener);
     if (worker->metrics_fd >= 0)
         metrics_http_stop(&worker->http);
