@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the module through which the package calls libscand: declarations made by the C preprocessor from scand.h and
-allocator.h.
+the headers beside this file.
 
 Usage: make_ffi.py COMPILER OUTPUT INCLUDE_FOLDER...
 """
@@ -15,7 +15,8 @@ import cffi
 
 # cffi knows what these declare, and what systems put in there besides is nothing that it could read.
 SYSTEM_HEADERS = ("stdbool.h", "stddef.h", "stdint.h")
-HEADERS = ("scand/scand.h", os.path.join(os.path.dirname(os.path.abspath(__file__)), "allocator.h"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+HEADERS = ("scand/scand.h", *(os.path.join(HERE, name) for name in ("allocator.h", "dlpack.h", "cuda_driver.h")))
 NUMBER = re.compile(r"^#define (SCAND_\w+) +(\d+)$", re.MULTILINE)
 
 

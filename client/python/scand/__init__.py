@@ -3,6 +3,7 @@ many rows at once, on the machine's GPU or its processor, with the same bits."""
 
 from .arrays import allocator
 from .client import Client, default_client, trim
+from .device import DeviceArray, device_array, device_empty
 from .errors import (
     BusyError,
     DeadlineError,
@@ -40,6 +41,7 @@ __all__ = [
     "BusyError",
     "Client",
     "DeadlineError",
+    "DeviceArray",
     "ForbiddenError",
     "InvalidError",
     "Job",
@@ -57,6 +59,8 @@ __all__ = [
     "cumulative_sum",
     "cumulative_trapezoid",
     "default_client",
+    "device_array",
+    "device_empty",
     "empty",
     "is_shared",
     "lfilter",

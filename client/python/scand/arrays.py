@@ -31,6 +31,9 @@ class ArrayBlock:
     def import_to(self, daemon: Any, out: Any) -> int:
         return int(lib.scand_buffer_import(daemon, self.descriptor, self.size, out))
 
+    def give_up(self, buffer: Any) -> None:
+        lib.scand_buffer_release(buffer)
+
     def retire(self) -> None:
         lib.scand_array_retire(self.number)
 
@@ -106,20 +109,18 @@ class allocator:
 
 def _handler() -> Any:
     """A capsule, as NumPy takes it."""
-    import ctypes
+    from .capsules import capsule
 
-    make = ctypes.pythonapi.PyCapsule_New
-    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
     handler, name = (int(ffi.cast("uintptr_t", pointer)) for pointer in (lib.scand_array_handler(), lib.scand_array_handler_name()))
-    return make(handler, name, None)
+    return capsule(handler, name)
 
 
 def _set_handler(handler: Any) -> Any:
     """Gives back the one before."""
     import ctypes
 
+    from .capsules import pointer_of
+
     numpy = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    functions = ctypes.cast(pointer(getattr(numpy, "_ARRAY_API"), None), ctypes.POINTER(ctypes.c_void_p))
+    functions = ctypes.cast(pointer_of(getattr(numpy, "_ARRAY_API")), ctypes.POINTER(ctypes.c_void_p))
     return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(functions[SET_HANDLER])(handler)

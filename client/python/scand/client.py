@@ -184,6 +184,21 @@ class Client:
                 self._connection.sweep()
                 self._nudge()
 
+    def create_on_device(self, size: int) -> tuple[Connection, Any, bool]:
+        """A buffer of the connection, which has it as long as it lasts; see there."""
+        with self._changed:
+            connection = self._connect()
+            buffer, is_shared = connection.create_on_device(size)
+            self._nudge()
+            return connection, buffer, is_shared
+
+    def export(self, connection: Connection, buffer: Any) -> tuple[int, int]:
+        """A descriptor of its memory, and the bytes of that."""
+        with self._changed:
+            descriptor, size = connection.export(buffer)
+            self._nudge()
+            return descriptor, size
+
     # Submitting.
 
     def start(self, flight: Flight) -> None:

@@ -76,6 +76,7 @@ class Connection:
             raise error_of(status, string(lib.scand_connect_message()))
         self.daemon = out[0]
         self.descriptor: int = lib.scand_fd(self.daemon)  # readable when there is something to take in
+        self.is_closed = False
         self._patience_s = patience_s
         # Buffers and what they were made of, by serials, latest used last.
         self._imports: collections.OrderedDict[int, tuple[Any, Importable]] = collections.OrderedDict()
@@ -85,6 +86,7 @@ class Connection:
         self._out = ffi.new("struct scand_job **")
 
     def close(self) -> None:
+        self.is_closed = True
         lib.scand_disconnect(self.daemon)
 
     def call(self, function: Callable[..., int], *arguments: Any) -> int:
@@ -170,15 +172,37 @@ class Connection:
     def _import(self, block: Importable) -> Any:
         if len(self._imports) >= IMPORTS_MOST:
             self._give_up(next(iter(self._imports)))
+        buffer = self._patiently(block.import_to)
+        self._imports[block.serial] = buffer, block
+        return buffer
+
+    def _patiently(self, function: Callable[..., int], *arguments: Any, allowed: int = 0) -> Any:
+        """The buffer that a function of libscand's makes, while the daemon is not busy; None with the status `allowed`."""
         out = ffi.new("struct scand_buffer **")
         give_up_at = time.monotonic() + self._patience_s
-        while (status := self.call(block.import_to, self.daemon, out)) in BUSY:
+        while (status := self.call(function, self.daemon, *arguments, out)) in BUSY:
             if time.monotonic() >= give_up_at:
                 break
             time.sleep(self.retry_s())
+        if status and status == allowed:
+            return None
         self.check(status)
-        self._imports[block.serial] = out[0], block
         return out[0]
+
+    def create_on_device(self, size: int) -> tuple[Any, bool]:
+        """A buffer in a device's memory, and whether other programs can be given that: a GPU's, but no processor's."""
+        buffer = self._patiently(
+            lib.scand_buffer_create_shared, lib.SCAND_SHARING_DESCRIPTOR, size, allowed=lib.SCAND_UNSUPPORTED
+        )
+        if buffer is not None:
+            return buffer, True
+        return self._patiently(lib.scand_buffer_create, lib.SCAND_PLACE_DEVICE, size), False
+
+    def export(self, buffer: Any) -> tuple[int, int]:
+        """A new descriptor of the buffer's memory, and the bytes of that."""
+        out = ffi.new("struct scand_export *")
+        self.check(self.call(lib.scand_buffer_export, buffer, out))
+        return int(out.fd), int(out.allocation_bytes)
 
     def sweep(self) -> None:
         """Gives up blocks that this process no longer has."""
@@ -188,4 +212,5 @@ class Connection:
 
     def _give_up(self, serial: int) -> None:
         self._given_up += 1
-        lib.scand_buffer_release(self._imports.pop(serial)[0])
+        buffer, block = self._imports.pop(serial)
+        block.give_up(buffer)

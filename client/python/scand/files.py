@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 
 from ._ffi import ffi
 from ._library import lib
-from .memory import AnyArray, Place, address_of, holders, new_serial
+from .memory import AnyArray, Elsewhere, Place, address_of, holders, new_serial
 
 _address = operator.attrgetter("address")
 
@@ -60,6 +60,9 @@ class FileBlock:
     def import_to(self, daemon: Any, out: Any) -> int:
         return int(lib.scand_buffer_import_file(daemon, self.descriptor, self.size, out))
 
+    def give_up(self, buffer: Any) -> None:
+        lib.scand_buffer_release(buffer)
+
     def retire(self) -> None:
         """The daemon writes to no file."""
 
@@ -84,7 +87,7 @@ class _Files:
 
     def place_of(self, array: AnyArray) -> Optional[Place]:
         blocks = self._blocks
-        if not blocks:
+        if not blocks or isinstance(array, Elsewhere):
             return None
         address = address_of(array)
         at = bisect.bisect(blocks, address, key=_address) - 1

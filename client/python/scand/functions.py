@@ -12,11 +12,12 @@ from . import quick
 from ._library import lib, number
 from .chains import StepOperand, leaves_rows, operands_of, word_value
 from .client import Client, default_client
+from .device import wrapped
 from .errors import LostError
 from .jobs import Job, submit_together
 from .jobs import submit as submit_plan
 from .layout import Settings, Step
-from .memory import AnyArray, empty
+from .memory import AnyArray, Elsewhere, empty
 from .plans import Plan, Request, scheme_of
 
 if TYPE_CHECKING:
@@ -119,12 +120,35 @@ def _request(
     if intermediate == "auto" and len(words) > 1 and _is_double(dtype if out is None or dtype is not None else out.dtype):
         intermediate = "f64"
     settings = _settings(words, kind, op, accumulator, intermediate, demean, factor, priority, deadline)
-    return Request(x, settings, op, axis, dtype, out, copy, form, coefficients)
+    return _of_arrays(Request(x, settings, op, axis, dtype, out, copy, form, coefficients))
+
+
+def _of_arrays(request: Request) -> Request:
+    """With arrays of other packages as those of this one."""
+    if type(request.x) is not np.ndarray:
+        request.x = wrapped(request.x)
+    out: Any = request.out
+    if out is not None and type(out) is not np.ndarray:
+        request.out = wrapped(out)
+        request.given_out = out
+    return request
+
+
+def _user(request: Request, client: Optional[Client]) -> Client:
+    """The client that is asked for, or whose memory the samples are in, or the one of this process."""
+    if client is None and isinstance(request.x, Elsewhere):
+        client = request.x.client
+    return client or default_client()
+
+
+def _submitted(request: Request, client: Optional[Client]) -> Job:
+    user = request.client = _user(request, client)
+    return submit_plan(user, Plan(request))
 
 
 def _run(request: Request, client: Optional[Client]) -> Any:
     """Until the results are there. What is copied from ordinary memory is there still when a worker was lost."""
-    user = client or default_client()
+    user = request.client = _user(request, client)
     if (known := quick.ready(request)) is not None:
         done, results = quick.run(user, known)
         if done:
@@ -202,7 +226,7 @@ def scan(
 def submit(x: ArrayLike, passes: Passes = "forward", *, client: Optional[Client] = None, **options: Unpack[ScanOptions]) -> Job:
     """The same as scan(), without waiting for it. Ordinary memory is copied before this returns; shared arrays, and
     `out`, must be left alone until the job is done."""
-    return submit_plan(client or default_client(), Plan(_request(x, passes, **options)))
+    return _submitted(_request(x, passes, **options), client)
 
 
 def submit_many(
@@ -210,8 +234,10 @@ def submit_many(
 ) -> list[Job]:
     """Scans of many arrays, with the same options, in few messages: most of what small jobs cost is saved. They end
     some 32 together."""
-    plans = [Plan(_request(x, passes, **options)) for x in arrays]
-    return submit_together(client or default_client(), plans)
+    requests = [_request(x, passes, **options) for x in arrays]
+    for request in requests:
+        request.client = _user(requests[0], client)
+    return submit_together(_user(requests[0], client), [Plan(request) for request in requests]) if requests else []
 
 
 def _reduce_request(
@@ -220,7 +246,7 @@ def _reduce_request(
     priority: str = "normal", deadline: Optional[float] = None,
 ) -> Request:
     settings = _reduce_settings(op, priority, deadline)
-    return Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims)
+    return _of_arrays(Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims))
 
 
 def reduce(x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]) -> Any:
@@ -238,7 +264,7 @@ def submit_reduce(
     x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]
 ) -> Job:
     """The same as reduce(), without waiting for it, as submit() does."""
-    return submit_plan(client or default_client(), Plan(_reduce_request(x, op, **options)))
+    return _submitted(_reduce_request(x, op, **options), client)
 
 
 _USUAL = {"scan": {"passes": "forward"}, "reduce": {"reduction": "sum"}}  # what a step does that says nothing
@@ -270,10 +296,12 @@ def _run_request(
         op = "cast"
     elif last == "reduce" and parameters["reduction"] in ("mean", "rms", "norm"):
         op = parameters["reduction"]
+    if type(x) is not np.ndarray:
+        x = wrapped(x)
     if np.iscomplexobj(x) and any(name not in _USUAL for name, _ in chain):
         raise TypeError("x: complex numbers have scans and reductions only; take one part, or the absolute values")
     settings = _run_settings(words, reduces, options)
-    return Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims, operands)
+    return _of_arrays(Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims, operands))
 
 
 def _split(chain: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[Step, ...], tuple[StepOperand, ...]]:
@@ -313,7 +341,7 @@ def submit_run(
     x: ArrayLike, steps: Sequence[ChainStep], *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]
 ) -> Job:
     """The same as run(), without waiting for it, as submit() does."""
-    return submit_plan(client or default_client(), Plan(_run_request(x, steps, **options)))
+    return _submitted(_run_request(x, steps, **options), client)
 
 
 def cumsum(

@@ -52,8 +52,34 @@ class Importable(Protocol):
     def import_to(self, daemon: Any, out: Any) -> int:
         """Calls the function of libscand's that makes a buffer of it."""
 
+    def give_up(self, buffer: Any) -> None:
+        """The connection needs the buffer no more."""
+
     def retire(self) -> None:
         """The daemon may still write there: nobody else gets this memory."""
+
+
+class Elsewhere:
+    """An array that this process cannot read: it is in a device's memory. It has NumPy's names of what is told of arrays."""
+
+    base = None
+    client: Any = None  # which functions use that are given none
+    place: Place
+    range: Range
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def like(self, shape: tuple[int, ...], dtype: np.dtype[Any], client: Any) -> Elsewhere:
+        """A new C-ordered array in such memory."""
+        raise NotImplementedError
+
+    def synchronize(self) -> None:
+        """Waits for what the program itself does with the memory."""
 
 
 class Holder(Protocol):
@@ -145,6 +171,9 @@ class Block:
 
     def import_to(self, daemon: Any, out: Any) -> int:
         return int(lib.scand_buffer_import(daemon, self.descriptor, self.size, out))
+
+    def give_up(self, buffer: Any) -> None:
+        lib.scand_buffer_release(buffer)
 
     def close(self) -> None:
         """Gives the memory back, which no array has any more; others may still know the block."""
@@ -327,6 +356,8 @@ def place_of(array: AnyArray) -> Optional[Place]:
     base: object = array.base
     if type(base) is Region:
         return base.place
+    if isinstance(array, Elsewhere):
+        return array.place
     if base is None and len(holders) == 1:
         return None  # NumPy's own memory
     address = address_of(array)
@@ -359,6 +390,8 @@ class Range(NamedTuple):
 
 def range_of(array: AnyArray) -> Range:
     """From the first byte of an array that is not empty to behind the last."""
+    if isinstance(array, Elsewhere):
+        return array.range
     begin = end = address_of(array)
     for extent, step in zip(array.shape, array.strides):
         reach = (extent - 1) * step

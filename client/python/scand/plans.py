@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from .chains import Shapes, StepOperand, operand_dtype, operand_shape, shapes_of
-from .client import Flight
+from .client import Client, Flight
 from .dtypes import Dtype, Dtypes, form_class, form_dtypes, reduction_dtypes, scan_dtypes
 from .files import file_place_of
 from .layout import RANK_MOST, Order, Settings, Tensor, pattern_of, tensor_of, word_of
-from .memory import AnyArray, Place, Region, allocate, asarray, place_of, range_of
+from .memory import AnyArray, Elsewhere, Place, Region, allocate, asarray, place_of, range_of
 
 PIECE_BYTES = 4 << 20  # of ordinary memory that is copied while the piece before it is computed
 PIECES_MOST = 64
@@ -39,6 +39,9 @@ class Request:
     coefficients: Optional[ArrayLike] = None
     keepdims: bool = False
     operands: tuple[StepOperand, ...] = ()  # of steps
+    client: Optional[Client] = None  # whose device's memory results are in, where the samples are in a device's
+    given_out: Any = None  # what the program gave as `out`, where that is an array of another package
+    to_host: bool = False  # results are in this process's memory wherever the samples are
 
 
 class Part:
@@ -131,7 +134,7 @@ class Plan:
         self.request = request
         if isinstance(request.x, np.ma.MaskedArray):
             raise TypeError("x: it is a masked array, and its mask would be left out; take x.filled(0) or x.compressed()")
-        given = np.asarray(request.x)
+        given: Any = request.x if isinstance(request.x, Elsewhere) else np.asarray(request.x)
         kept: Optional[tuple[int, ...]] = None
         axis = 0 if request.axis is None else request.axis
         if request.axis is None or given.ndim == 0:
@@ -142,11 +145,12 @@ class Plan:
             given, kept = _joined(given, tuple(axis))
             axis = -1
         self.axis = int(axis)
-        self.out = out = request.out
-        if out is not None and not isinstance(out, np.ndarray):
-            raise TypeError(f"out: {type(out).__name__} is no NumPy array")
+        self.out: Any = request.out
+        out = self.out
+        if out is not None and not isinstance(out, (np.ndarray, Elsewhere)):
+            raise TypeError(f"out: {type(out).__name__} is no NumPy array, and no array in a device's memory")
         asked = np.dtype(request.dtype) if request.dtype is not None else out.dtype if out is not None else None
-        if asked is not None and asked.kind == "b" and given.dtype.kind in "iufc":
+        if asked is not None and asked.kind == "b" and given.dtype.kind in "iufc" and not isinstance(given, Elsewhere):
             given = given != 0
         self.given = given
         self.shapes = self._shapes()
@@ -160,6 +164,9 @@ class Plan:
         self.reads_from: Optional[AnyArray] = None  # shared memory of which a copy is made
         self._check_out()
         self._place()
+        for array in (given, out):
+            if isinstance(array, Elsewhere):
+                array.synchronize()
 
     def _shapes(self) -> Optional[Shapes]:
         """Of a chain of steps, of which some may change the length of rows."""
@@ -195,6 +202,7 @@ class Plan:
             source = None
         if self.request.copy is False and self.given.size:
             self._refuse_copies(source, target)
+        self._refuse_conversions(source, target)
         self._lay(source, target, coefficients)
 
     def _fits(self, arrays: Sequence[AnyArray]) -> bool:
@@ -239,9 +247,31 @@ class Plan:
                 f"or layout that is converted, or it overlaps the other one; scand.asarray makes a shared array, copy=None copies"
             )
 
+    def _refuse_conversions(self, source: Optional[Shared], target: Optional[Shared]) -> None:
+        """Of arrays that this process cannot read or write."""
+        final, results = self.scheme.dtypes.final, self.scheme.dtypes.results
+        for name, array, direct in (("x", self.given, source), ("out", self.out, target)):
+            if not isinstance(array, Elsewhere) or not array.size:
+                continue
+            if direct is None:
+                raise TypeError(
+                    f"{name}: an array in a device's memory is neither converted nor copied, and jobs have no {array.dtype} of this "
+                    f"layout, or it overlaps the other one; take another dtype or layout, or get() a copy"
+                )
+            if name == "x" and final != results and self.out is None:
+                raise TypeError(f"dtype: results in a device's memory are not converted to {final}; take {results}")
+
+    def _allocate(self) -> Shared:
+        """Memory for the results: where the samples are."""
+        shape, dtype, given = self.scheme.target_shape, self.scheme.dtypes.results, self.given
+        if not isinstance(given, Elsewhere) or self.out is not None or self.request.to_host:
+            return Shared(*allocate(shape, dtype))
+        made: Any = given.like(shape, dtype, self.request.client)
+        return Shared(made, made.place)
+
     def _lay(self, source: Optional[Shared], target: Optional[Shared], coefficients: Optional[Shared]) -> None:
         scheme = self.scheme
-        results = target or Shared(*allocate(scheme.target_shape, scheme.dtypes.results))
+        results = target or self._allocate()
         self.target = results.array
         if not self.given.size and not self.target.size:
             return
@@ -304,7 +334,7 @@ class Plan:
         """Shared memory for the input: where the results will be, if that has room of the same kind, and the job does not
         mind. The only step of a job may not work in place; scans do."""
         samples, steps = self.scheme.dtypes.samples, self.request.settings.steps
-        apart = self.request.settings.reduces or self.given.shape != results.array.shape
+        apart = self.request.settings.reduces or self.given.shape != results.array.shape or isinstance(results.array, Elsewhere)
         if apart or samples.itemsize != results.array.itemsize or (len(steps) == 1 and steps[0][0] != "scan"):
             return Shared(*allocate(self.given.shape, samples))
         return results if samples == results.array.dtype else Shared(results.array.view(samples), results.place)
@@ -314,7 +344,9 @@ class Plan:
         shape, axis = self.given.shape, self.scheme.axis
         count = min(self.given.size * self.scheme.dtypes.samples.itemsize // PIECE_BYTES, PIECES_MOST)
         others = [at for at in range(len(shape)) if at != axis]
-        if count < 2 or not others or self.request.operands or target is not None and np.may_share_memory(self.given, target.array):
+        if count < 2 or not others or self.request.operands:
+            return _WHOLE
+        if target is not None and (isinstance(target.array, Elsewhere) or np.may_share_memory(self.given, target.array)):
             return _WHOLE
         along = max(others, key=lambda at: shape[at])
         step = -(-shape[along] // count)
@@ -337,7 +369,7 @@ class Plan:
     def result(self) -> Any:
         """The array for the program, when all parts are done."""
         if self.out is not None:
-            return self.out
+            return self.out if self.request.given_out is None else self.request.given_out
         return finished(self.target, self.scheme, self.request.settings.reduces)
 
 

@@ -59,6 +59,9 @@ class Examples(PackageTest):
             with open(picture, "rb") as file:
                 self.assertEqual(file.read(4), b"\x89PNG")
 
+    def test_torch_tensor(self):
+        self.run_example("torch_tensor.py")
+
     def test_mpi_traces(self):
         """By four ranks, and by itself."""
         self.run_example("mpi_traces.py")
