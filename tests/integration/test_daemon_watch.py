@@ -73,6 +73,61 @@ def check_histogram(name, samples):
     return counts[-1]
 
 
+class Screen:
+    """scanctl top on a terminal of its own."""
+
+    def __init__(self, socket, rows, columns, *words):
+        self.bytes, self.status = b"", None
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it, and so would top
+            os.environ["TERM"] = "xterm"
+            os.environ.pop("NO_COLOR", None)
+            subprocess.run(["stty", "rows", str(rows), "cols", str(columns)], check=False)
+            os.execv(SCANCTL, [SCANCTL, "--socket", socket, "top", *words])
+
+    def text(self):
+        return self.bytes.decode()
+
+    def frames(self):
+        """Lines of all screens that were shown whole, without their styles."""
+        whole = re.findall(r"\033\[H(.*?)\033\[J\033\[\d+;1H(.*?)\033\[0m\033\[K", self.text(), re.DOTALL)
+        plain = [re.sub(r"\033\[[\d;]*[mK]", "", body + "\r\n" + last) for body, last in whole]
+        return [[line for line in frame.split("\r\n")] for frame in plain]
+
+    def read(self):
+        """False at the end."""
+        if select.select([self.terminal], [], [], 0.1)[0]:
+            try:
+                self.bytes += os.read(self.terminal, 65536)
+            except OSError:
+                return False
+        return True
+
+    def shows(self, pattern):
+        """Whether a screen that is drawn from now on, or the last one, has it, in time."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self.frames() and re.search(pattern, "\n".join(self.frames()[-1])):
+                return True
+            if not self.read():
+                return False
+        return False
+
+    def ended(self):
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline and self.read():
+            continue
+        self.status = os.waitpid(self.pid, 0)[1]
+        return os.waitstatus_to_exitcode(self.status)
+
+    def close(self):
+        os.close(self.terminal)
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+
 class Watch(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -258,38 +313,44 @@ class Watch(unittest.TestCase):
         self.assertGreaterEqual(looks[1]["uptime_us"] - looks[0]["uptime_us"], 1000000)
 
     def check_screen(self, end):
-        """Runs top on a terminal of 60 columns; `end` ends it. Returns its exit code."""
-        pid, terminal = pty.fork()
-        if pid == 0:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it, and so would top
-            os.environ["TERM"] = "xterm"
-            subprocess.run(["stty", "rows", "20", "cols", "60"], check=False)
-            os.execv(SCANCTL, [SCANCTL, "--socket", self.daemon.socket, "top"])
-        shown, status = b"", None
+        """Runs top on a small terminal; `end` ends it. Returns its exit code."""
+        screen = Screen(self.daemon.socket, 20, 60)
         try:
-            deadline = time.monotonic() + TIMEOUT_S
-            while time.monotonic() < deadline:
-                if select.select([terminal], [], [], 0.1)[0]:
-                    try:
-                        shown += os.read(terminal, 65536)
-                    except OSError:
-                        break
-                if end and shown.count(b"\033[H") and b"\033[J" in shown:
-                    end(pid, terminal)
-                    end = None
-            status = os.waitpid(pid, 0)[1]
+            self.assertTrue(screen.shows("up "))
+            end(screen.pid, screen.terminal)
+            status = screen.ended()
         finally:
-            os.close(terminal)
-        text = shown.decode()
+            screen.close()
+        text = screen.text()
         self.assertRegex(text, r"\A\033\[\?1049h\033\[\?25l")
         self.assertEqual(text.count("\033[?1049l"), 1)
         self.assertLess(text.index("\033[H"), text.index("\033[?25h\033[?1049l"))
-        frame = text.split("\033[H")[1].split("\033[J")[0]
-        lines = frame.replace("\033[K", "").split("\r\n")
+        lines = screen.frames()[0]
         self.assertRegex(lines[0], r"^scand \S+  up ")
         self.assertLessEqual(max(map(len, lines)), 60)
         self.assertLessEqual(len(lines), 20)
-        return os.waitstatus_to_exitcode(status)
+        return status
+
+    def test_screen_and_keys(self):
+        """80 x 24: what runs and for whom, and keys."""
+        self.work()
+        screen = Screen(self.daemon.socket, 24, 80, "--interval", "0.3")
+        try:
+            self.assertTrue(screen.shows(r"scan sum forward,ba"))
+            lines = screen.frames()[-1]
+            self.assertTrue(any(re.search(r"^ +\d+ \S+ +running +\d+ % +\S+ \w+ test +scan sum", line) for line in lines), lines)
+            self.assertRegex(lines[-1], r"^q quit   sort by: \[device\] memory rate client   \+ - every 0.3 s   space stops$")
+            self.assertTrue(max(map(len, lines)) <= 80 and len(lines) <= 24)
+            for key, shown in ((b"m", r"device \[memory\]"), (b"c", r"rate \[client\]"), (b"+", "every 0.6 s"), (b"-", "every 0.3 s"), (b" ", "stopped")):
+                os.write(screen.terminal, key)
+                self.assertTrue(screen.shows(shown), shown)
+            self.assertIn("\033[7m", screen.text())
+            os.write(screen.terminal, b"q")
+            self.assertEqual(screen.ended(), 0)
+        finally:
+            screen.close()
+        self.fails(64, '--interval is "0"; it may be 0.1 to 3600 seconds', "top", "--interval", "0")
+        self.fails(64, '--sort is "x"; it may be device, memory, rate, client', "top", "--sort", "x")
 
     def test_screen(self):
         self.work()
@@ -355,6 +416,23 @@ class Drain(unittest.TestCase):
             done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
             daemon.wait()
+
+    def test_screen_while_away(self):
+        """top says that the daemon is away, and goes on when one is back."""
+        with Daemon(*ON_CPU) as daemon:
+            screen = Screen(daemon.socket, 24, 80, "-i", "0.2")
+            try:
+                self.assertTrue(screen.shows("up "))
+                daemon.stop()
+                self.assertTrue(screen.shows("the daemon is away, for .*: it is looked for"))
+                self.assertTrue(screen.shows("scand .*  up "))  # what was shown last
+                os.mkdir(daemon.folder)
+                with Daemon(*ON_CPU, folder=daemon.folder):
+                    self.assertTrue(screen.shows(r"\Ascand .*  up "))
+                os.write(screen.terminal, b"q")
+                self.assertEqual(screen.ended(), 0)
+            finally:
+                screen.close()
 
 
 if __name__ == "__main__":

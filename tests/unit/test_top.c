@@ -45,10 +45,15 @@ static struct snapshot snapshot_of(uint64_t uptime_us, uint64_t busy_us, struct 
     };
 }
 
+static unsigned columns = TOP_WIDE;
+static enum top_sort sort;
+static bool colours;
+
 static const char *top_of(const struct snapshot *before, const struct snapshot *now, size_t lines)
 {
     FILE *file = text_begin();
-    top_text(file, "scand 1", before, now, lines);
+    const struct top_view view = {.columns = columns, .lines = lines, .sort = sort, .colours = colours};
+    top_text(file, "scand 1", before, now, &view);
     fclose(file);
     return text;
 }
@@ -110,14 +115,81 @@ static void long_lists_are_cut(void)
     struct snapshot snapshot = snapshot_of(1, 1, clients, 5);
     snapshot.jobs = jobs;
     snapshot.job_count = 4;
-    top_of(&snapshot, &snapshot, 2);
+    top_of(&snapshot, &snapshot, 4);
     CHECK_CONTAINS(text, "and 3 more");
     CHECK_CONTAINS(text, "      13 root         running  [###############     ]  75 %");
     CHECK_CONTAINS(text, "stopping [####################] 100 %");
     CHECK_CONTAINS(text, "and 2 more");
     CHECK(!strstr(text, "queued   ["));
-    CHECK_CONTAINS(top_of(&snapshot, &snapshot, 9), "      11 root         queued   [                    ]   0 %");
+    CHECK_CONTAINS(top_of(&snapshot, &snapshot, 8), "      11 root         queued   [                    ]   0 %");
+    CHECK_CONTAINS(text, "and 1 more");
+    /* What one list leaves is the other's. */
+    snapshot.job_count = 1;
+    top_of(&snapshot, &snapshot, 6);
     CHECK(!strstr(text, "more"));
+}
+
+/* On 80 columns all that says what runs, and for whom, is there. */
+static void narrow_screens(void)
+{
+    struct scand_client_info client = {
+        .client = 3, .pid = 17, .host_bytes = 3 << 20, .jobs_running = 1, .name = "scanctl"};
+    struct scand_job_info jobs[2] = {{.job = 1234567,
+                                      .client = 3,
+                                      .rows = 4,
+                                      .rows_done = 1,
+                                      .age_us = 61000000,
+                                      .state = SCAND_JOB_STATE_RUNNING,
+                                      .operation = "scan sum forward,backward f32",
+                                      .name = "scanctl shot.su"},
+                                     {.job = 9, .rows_done = 5, .state = SCAND_JOB_STATE_RUNNING}};
+    struct snapshot snapshot = snapshot_of(1, 1, &client, 1);
+    snapshot.jobs = jobs;
+    snapshot.job_count = 2;
+    columns = 80;
+    top_of(&snapshot, &snapshot, 9);
+    CHECK_CONTAINS(text, "      3 root       0.0 %      0   1   3.0 MiB         0  scanctl\n");
+    CHECK_CONTAINS(text, "1234567 root     running   25 %  61.00 s scanctl shot.su    scan sum forward,backward f32\n");
+    CHECK_CONTAINS(text, "      9 root     running      - ");
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        CHECK(strncmp(line, "1234567", 7) == 0 || strcspn(line, "\n") <= 81);
+    CHECK(!strstr(text, "\033"));
+    colours = true;
+    top_of(&snapshot, &snapshot, 9);
+    CHECK_CONTAINS(text, "\033[7m client user ");
+    CHECK_CONTAINS(text, "\033[32mrunning \033[0m  25 %");
+    colours = false;
+    columns = TOP_WIDE;
+}
+
+static void programs_are_sorted(void)
+{
+    struct scand_client_info clients[3] = {{.client = 1, .name = "most time", .device_busy_us = 500},
+                                           {.client = 2, .name = "large", .host_bytes = 5, .device_bytes = 7},
+                                           {.client = 3, .name = "fast", .samples_scanned = 9, .host_bytes = 11}};
+    const char *const orders[TOP_SORT_COUNT] = {"most time", "large", "fast", "most time"};
+    struct snapshot before = snapshot_of(1000, 0, NULL, 0), now = snapshot_of(2000, 500, clients, 3);
+    for (sort = 0; sort < TOP_SORT_COUNT; sort++) {
+        top_of(&before, &now, 20);
+        const char *first = strstr(text, orders[sort]);
+        for (size_t i = 0; i < 3; i++)
+            CHECK(first && first <= strstr(text, clients[i].name));
+    }
+    sort = TOP_SORT_DEVICE;
+}
+
+static void keys_are_told(void)
+{
+    struct top_view view = {.columns = 80, .sort = TOP_SORT_RATE};
+    FILE *file = text_begin();
+    top_help(file, &view, 500);
+    fclose(file);
+    CHECK(strcmp(text, "q quit   sort by: device memory [rate] client   + - every 0.5 s   space stops") == 0);
+    file = text_begin();
+    top_help(file, &view, 0);
+    top_away(file, &view, 2500000, "no answer");
+    fclose(file);
+    CHECK_CONTAINS(text, "stopped: space goes onthe daemon is away, for 2.50 s: no answer\n");
 }
 
 static void labels_are_escaped(void)
@@ -173,6 +245,9 @@ int main(int argc, char **argv)
         TEST(rates_after_a_restart),
         TEST(devices_are_told_apart),
         TEST(long_lists_are_cut),
+        TEST(narrow_screens),
+        TEST(programs_are_sorted),
+        TEST(keys_are_told),
         TEST(labels_are_escaped),
         TEST(counters_get_their_names),
         TEST(buckets_add_up),

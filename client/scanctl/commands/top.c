@@ -1,26 +1,72 @@
 /*
- * top: the daemon at work, looked at once a second.
+ * top: the daemon at work, looked at again and again.
  */
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "client/scanctl/commands/commands.h"
 #include "client/scanctl/commands/top_view.h"
 #include "client/scanctl/stream/remote.h"
+#include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/screen.h"
 
-#define FIRST_MS 250  /* from the first snapshot to the second: what is shown first is measured over it */
-#define EVERY_MS 1000 /* between two snapshots */
+#define FIRST_MS     250 /* from the first snapshot to the second: what is shown first is measured over it */
+#define EVERY_MS     1000
+#define EVERY_MS_MIN 100
+#define EVERY_MS_MAX 3600000
 
-#define FRAME_LINES 8 /* of a frame beside connections and jobs: headings, and what is left out */
+enum { OPTION_ONCE = OPTION_OWN, OPTION_INTERVAL, OPTION_SORT };
 
-enum { OPTION_ONCE = OPTION_OWN };
+/* What the command line asks for. */
+struct watching {
+    bool once;
+    unsigned every_ms; /* between two snapshots */
+    enum top_sort sort;
+};
 
-static int once_handle(void *context, int option, const char *argument, struct error *error)
+static const char *const sort_words[] = {
+#define X(NAME, KEY, WORD) WORD,
+    TOP_SORTS(X)
+#undef X
+};
+static const char sort_keys[] = {
+#define X(NAME, KEY, WORD) KEY,
+    TOP_SORTS(X)
+#undef X
+};
+
+static int interval_parse(unsigned *every_ms, const char *text, struct error *error)
 {
-    (void)option, (void)argument, (void)error;
-    *(bool *)context = true;
+    char *end;
+    const double seconds = strtod(text, &end);
+    if (end == text || *end || !(seconds >= EVERY_MS_MIN / 1e3 && seconds <= EVERY_MS_MAX / 1e3))
+        return fail(error, EX_USAGE, "--interval is \"%s\"; it may be %g to %d seconds", text, EVERY_MS_MIN / 1e3,
+                    EVERY_MS_MAX / 1000);
+    *every_ms = (unsigned)(seconds * 1000);
+    return 0;
+}
+
+static int sort_parse(enum top_sort *sort, const char *word, struct error *error)
+{
+    for (int i = 0; i < TOP_SORT_COUNT; i++)
+        if (!strcmp(word, sort_words[i])) {
+            *sort = (enum top_sort)i;
+            return 0;
+        }
+    return fail(error, EX_USAGE, "--sort is \"%s\"; it may be device, memory, rate, client", word);
+}
+
+static int option_handle(void *context, int option, const char *argument, struct error *error)
+{
+    struct watching *watching = context;
+    if (option == OPTION_INTERVAL)
+        return interval_parse(&watching->every_ms, argument, error);
+    if (option == OPTION_SORT)
+        return sort_parse(&watching->sort, argument, error);
+    watching->once = true;
     return 0;
 }
 
@@ -40,77 +86,169 @@ static int snapshots_advance(struct snapshot snapshots[2], struct scand *daemon,
 }
 
 /* Frames as text or JSON, one or until nobody reads them. */
-static int top_print(struct scand *daemon, bool json, bool once, struct snapshot snapshots[2], struct error *error)
+static int top_print(struct scand *daemon, bool json, const struct watching *watching, struct snapshot snapshots[2],
+                     struct error *error)
 {
+    const struct top_view view = {.columns = UINT_MAX, .lines = JOBS_MAX + CLIENTS_MAX, .sort = watching->sort};
     int result;
     pause_ms(FIRST_MS);
     while (!(result = snapshots_advance(snapshots, daemon, error))) {
         if (json)
             top_json(stdout, scand_server_name(daemon), &snapshots[0], &snapshots[1]);
         else
-            top_text(stdout, scand_server_name(daemon), &snapshots[0], &snapshots[1], JOBS_MAX);
-        if (once || fflush(stdout))
+            top_text(stdout, scand_server_name(daemon), &snapshots[0], &snapshots[1], &view);
+        if (watching->once || fflush(stdout))
             return 0; /* main tells of a failed write */
-        pause_ms(EVERY_MS);
+        pause_ms((int)watching->every_ms);
     }
     return result;
 }
 
-static int top_draw(struct scand *daemon, const struct snapshot snapshots[2], struct error *error)
+/* The screen, and what it shows. */
+struct screen {
+    struct scand *daemon;
+    struct snapshot shown[2];
+    struct top_view view;
+    unsigned every_ms;
+    bool stopped;
+    uint64_t away_since_us; /* 0: the daemon answers */
+    struct error away;      /* why it does not */
+};
+
+/* Terminals without colours say so, and users who want none. */
+static bool wants_colours(void)
 {
-    unsigned columns, lines;
-    char *text = NULL;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
-    if (!file)
-        return fail(error, EX_OSERR, "out of memory for a frame");
-    screen_size(&columns, &lines);
-    top_text(file, scand_server_name(daemon), &snapshots[0], &snapshots[1],
-             lines > FRAME_LINES + 2 ? (lines - FRAME_LINES) / 2 : 1);
-    if (!fclose(file))
-        screen_show(text);
-    free(text);
-    return 0;
+    const char *terminal = getenv("TERM"), *none = getenv("NO_COLOR");
+    return terminal && strcmp(terminal, "dumb") && !(none && *none);
 }
 
-static int top_watch(struct scand *daemon, struct snapshot snapshots[2], struct error *error)
+/* Lines beside those of connections and jobs: headings, blanks, what is left out of each list, the keys. */
+static size_t fixed_lines(const struct screen *screen)
+{
+    return 2 * screen->shown[1].device_count + (screen->away_since_us ? 10 : 9);
+}
+
+static void frame_write(FILE *file, struct screen *screen, unsigned lines)
+{
+    const size_t fixed = fixed_lines(screen);
+    screen->view.lines = lines > fixed + 2 ? lines - fixed : 2;
+    if (screen->away_since_us)
+        top_away(file, &screen->view, clock_now_us() - screen->away_since_us,
+                 screen->away.exit_code == EX_UNAVAILABLE ? "it is looked for" : screen->away.text);
+    top_text(file, scand_server_name(screen->daemon), &screen->shown[0], &screen->shown[1], &screen->view);
+}
+
+static void top_draw(struct screen *screen)
+{
+    unsigned lines;
+    char *text = NULL, *help = NULL;
+    size_t size, help_size;
+    screen_size(&screen->view.columns, &lines);
+    FILE *file = open_memstream(&text, &size), *keys = open_memstream(&help, &help_size);
+    if (file)
+        frame_write(file, screen, lines);
+    if (keys)
+        top_help(keys, &screen->view, screen->stopped ? 0 : screen->every_ms);
+    const bool made = file && !fclose(file);
+    if (keys && !fclose(keys) && made) /* without memory for a frame, the one before stays */
+        screen_show(text, help);
+    free(text);
+    free(help);
+}
+
+/* The rates of a daemon that does not answer are not known: what was shown last stays, below the reason. */
+static void top_look(struct screen *screen)
+{
+    struct snapshot next = {.client_count = 0};
+    if (snapshot_all(&next, screen->daemon, &screen->away)) {
+        snapshot_free(&next);
+        screen->away_since_us = screen->away_since_us ? screen->away_since_us : clock_now_us();
+        return;
+    }
+    screen->away_since_us = 0;
+    snapshot_free(&screen->shown[0]);
+    screen->shown[0] = screen->shown[1];
+    screen->shown[1] = next;
+}
+
+static unsigned every_changed(unsigned every_ms, int key)
+{
+    const unsigned changed = key == '+' ? every_ms * 2 : every_ms / 2;
+    return changed < EVERY_MS_MIN ? EVERY_MS_MIN : changed > EVERY_MS_MAX ? EVERY_MS_MAX : changed;
+}
+
+static void key_handle(struct screen *screen, int key)
+{
+    const char *sort = key ? memchr(sort_keys, key, sizeof sort_keys) : NULL;
+    if (sort)
+        screen->view.sort = (enum top_sort)(sort - sort_keys);
+    else if (key == '+' || key == '-')
+        screen->every_ms = every_changed(screen->every_ms, key);
+    else if (key == ' ')
+        screen->stopped = !screen->stopped;
+}
+
+/* Keys take effect at once, and looks come at their time. */
+static int top_watch(struct screen *screen, struct error *error)
 {
     int key = 0, result = screen_open(error);
     if (result)
         return result;
-    for (int wait_ms = FIRST_MS; !result && (key = screen_key(wait_ms)) != 'q'; wait_ms = EVERY_MS) {
-        result = snapshots_advance(snapshots, daemon, error);
-        if (!result)
-            result = top_draw(daemon, snapshots, error);
+    for (uint64_t next_us = clock_now_us() + FIRST_MS * 1000; key != 'q';) {
+        const uint64_t now_us = clock_now_us();
+        key = screen_key(now_us < next_us ? (int)((next_us - now_us + 999) / 1000) : 0);
+        key_handle(screen, key);
+        if (!key) {
+            next_us = clock_now_us() + screen->every_ms * UINT64_C(1000);
+            if (!screen->stopped)
+                top_look(screen);
+        }
+        if (key != 'q')
+            top_draw(screen);
     }
     screen_close();
-    return result;
+    return 0;
 }
 
 const struct option_row top_options[] = {
-    {"once", OPTION_ONCE, 0, NULL, VALUE_FREE, "print one screen as text"}, COMMON_OPTIONS, {0}};
+    {"once", OPTION_ONCE, 0, NULL, VALUE_FREE, "print one screen as text"},
+    {"interval", OPTION_INTERVAL, 'i', "S", VALUE_FREE, "look so often, in seconds; on a screen + and - change it [1]"},
+    {"sort", OPTION_SORT, 0, "BY", VALUE_FREE,
+     "of programs: device | memory | rate | client; on a screen the keys d m r c [device]"},
+    COMMON_OPTIONS,
+    {0},
+};
+
+/* Prints, or shows on a screen. */
+static int top_run(struct scand *daemon, bool json, const struct watching *watching, struct error *error)
+{
+    struct screen screen = {
+        .daemon = daemon, .every_ms = watching->every_ms, .view = {.colours = wants_colours(), .sort = watching->sort}};
+    int result = snapshot_all(&screen.shown[1], daemon, error);
+    if (!result && (watching->once || json))
+        result = top_print(daemon, json, watching, screen.shown, error);
+    else if (!result)
+        result = top_watch(&screen, error);
+    snapshot_free(&screen.shown[0]);
+    snapshot_free(&screen.shown[1]);
+    return result;
+}
 
 int command_top(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    struct snapshot snapshots[2] = {0};
+    struct watching watching = {.every_ms = EVERY_MS};
     struct scand *daemon;
-    bool once = false;
-    int result = options_parse(argc, argv, false, top_options, once_handle, &once, common, error);
+    int result = options_parse(argc, argv, false, top_options, option_handle, &watching, common, error);
     if (result || common->help)
         return result;
     if (optind < argc)
         return fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind], argv[0],
                     argv[0]);
-    result = remote_open(common->socket_path, &daemon, error);
+    result = watching.once || common->json ? remote_open(common->socket_path, &daemon, error)
+                                           : remote_open_watching(common->socket_path, &daemon, error);
     if (result)
         return result;
-    result = snapshot_all(&snapshots[1], daemon, error);
-    if (!result && (once || common->json))
-        result = top_print(daemon, common->json, once, snapshots, error);
-    else if (!result)
-        result = top_watch(daemon, snapshots, error);
-    snapshot_free(&snapshots[0]);
-    snapshot_free(&snapshots[1]);
+    result = top_run(daemon, common->json, &watching, error);
     scand_disconnect(daemon);
     return result;
 }

@@ -29,11 +29,28 @@ struct rate {
     double device, samples_per_s;
 };
 
-static int rate_compare(const void *a, const void *b)
+/* How much a connection has of what is sorted by; of numbers, the lowest has most. */
+static double rate_key(const struct rate *rate, enum top_sort sort)
+{
+    switch (sort) {
+    case TOP_SORT_MEMORY:
+        return (double)(rate->client->host_bytes + rate->client->device_bytes);
+    case TOP_SORT_RATE:
+        return rate->samples_per_s;
+    case TOP_SORT_CLIENT:
+        return 0;
+    default:
+        return rate->device;
+    }
+}
+
+static int rate_compare(const void *a, const void *b, void *context)
 {
     const struct rate *left = a, *right = b;
-    if (left->device != right->device)
-        return left->device < right->device ? 1 : -1;
+    const enum top_sort sort = *(const enum top_sort *)context;
+    const double one = rate_key(left, sort), other = rate_key(right, sort);
+    if (one != other)
+        return one < other ? 1 : -1;
     return left->client->client < right->client->client ? -1 : 1;
 }
 
@@ -43,7 +60,7 @@ static size_t device_count(const struct snapshot *snapshot)
 }
 
 /* Both snapshots have their connections in the order of their numbers. NULL without memory. */
-static struct rate *rates_of(const struct snapshot *before, const struct snapshot *now)
+static struct rate *rates_of(const struct snapshot *before, const struct snapshot *now, enum top_sort sort)
 {
     struct rate *rates = calloc(now->client_count + 1, sizeof *rates);
     uint64_t passed_us = grown(before, now, "uptime_us");
@@ -61,7 +78,7 @@ static struct rate *rates_of(const struct snapshot *before, const struct snapsho
         rates[i].samples_per_s = passed_us ? (double)samples * 1e6 / (double)passed_us : 0;
     }
     if (rates)
-        qsort(rates, now->client_count, sizeof *rates, rate_compare);
+        qsort_r(rates, now->client_count, sizeof *rates, rate_compare, &sort);
     return rates;
 }
 
@@ -116,66 +133,177 @@ static void job_counts(FILE *file, const struct snapshot *before, const struct s
         per_second(before, now, "jobs_done"), grouped((uint64_t)per_second(before, now, "samples_scanned"), samples));
 }
 
+/*
+ * Lists. A heading is in reverse video, a job's state in a colour.
+ */
+
+static const char *style(const struct top_view *view, const char *code)
+{
+    return view->colours ? code : "";
+}
+
+#define STYLE_NONE    "\033[0m"
+#define STYLE_BOLD    "\033[1m"
+#define STYLE_REVERSE "\033[7m"
+#define STYLE_RED     "\033[31m"
+#define STYLE_GREEN   "\033[32m"
+#define STYLE_YELLOW  "\033[33m"
+
 static void left_out(FILE *file, size_t count, size_t lines)
 {
     if (count > lines)
         fprintf(file, "%8s and %zu more\n", "", count - lines);
 }
 
-static void client_lines(FILE *file, const struct rate *rates, size_t count, size_t lines)
+/* "33.5 M" samples, by thousands. */
+static const char *scaled(double number, char *out)
 {
+    static const char units[] = " kMGT";
+    size_t unit = 0;
+    for (; number >= 999.95 && unit < sizeof units - 2; unit++)
+        number /= 1000;
+    snprintf(out, GROUPED_BYTES, unit ? "%.1f %c" : "%.0f%c", number, unit ? units[unit] : '\0');
+    return out;
+}
+
+static void client_heading(FILE *file, const struct top_view *view)
+{
+    fprintf(file, "\n%s", style(view, STYLE_REVERSE));
+    if (view->columns >= TOP_WIDE)
+        fprintf(file, "%8s %-12s %8s %7s %6s %7s %9s %10s %10s %15s  %s", "client", "user", "pid", "device", "queued",
+                "running", "done", "host", "resident", "samples/s", "program");
+    else
+        fprintf(file, "%7s %-8s %7s %6s %3s %9s %9s  %-23s", "client", "user", "device", "queued", "run", "memory",
+                "samples/s", "program");
+    fprintf(file, "%s\n", style(view, STYLE_NONE));
+}
+
+static void client_line(FILE *file, const struct rate *rate, const struct top_view *view)
+{
+    const struct scand_client_info *client = rate->client;
     char user[USER_BYTES], host[GROUPED_BYTES], device[GROUPED_BYTES], samples[GROUPED_BYTES];
-    fprintf(file, "\n%8s %-12s %8s %7s %6s %7s %9s %10s %10s %15s  %s\n", "client", "user", "pid", "device", "queued",
-            "running", "done", "host", "resident", "samples/s", "program");
-    for (size_t i = 0; i < count && i < lines; i++) {
-        const struct scand_client_info *client = rates[i].client;
+    const char *program = client->name[0] ? client->name : "-";
+    user_name(client->user, user);
+    if (view->columns >= TOP_WIDE)
         fprintf(file,
                 "%8" PRIu64 " %-12s %8" PRIu32 " %5.1f %% %6" PRIu64 " %7" PRIu64 " %9" PRIu64 " %10s %10s %15s  %s\n",
-                client->client, user_name(client->user, user), client->pid, rates[i].device, client->jobs_queued,
-                client->jobs_running, client->jobs_done, binary_size(client->host_bytes, host),
-                binary_size(client->device_bytes, device), grouped((uint64_t)rates[i].samples_per_s, samples),
-                client->name[0] ? client->name : "-");
-    }
+                client->client, user, client->pid, rate->device, client->jobs_queued, client->jobs_running,
+                client->jobs_done, binary_size(client->host_bytes, host), binary_size(client->device_bytes, device),
+                grouped((uint64_t)rate->samples_per_s, samples), program);
+    else
+        fprintf(file, "%7" PRIu64 " %-8.8s %5.1f %% %6" PRIu64 " %3" PRIu64 " %9s %9s  %s\n", client->client, user,
+                rate->device, client->jobs_queued, client->jobs_running,
+                binary_size(client->host_bytes + client->device_bytes, host), scaled(rate->samples_per_s, samples),
+                program);
+}
+
+static void client_lines(FILE *file, const struct rate *rates, size_t count, size_t lines, const struct top_view *view)
+{
+    client_heading(file, view);
+    for (size_t i = 0; i < count && i < lines; i++)
+        client_line(file, &rates[i], view);
     left_out(file, count, lines);
 }
 
-static void job_line(FILE *file, const struct scand_job_info *job)
+static void job_heading(FILE *file, const struct top_view *view)
 {
-    char user[USER_BYTES], age[GROUPED_BYTES];
-    double done = percent(job->rows_done, job->rows);
-    fprintf(file, "%8" PRIu64 " %-12s %-8s [", job->job, user_name(job->user, user),
-            scand_word(SCAND_LIST_JOB_STATE, job->state));
+    fprintf(file, "\n%s", style(view, STYLE_REVERSE));
+    if (view->columns >= TOP_WIDE)
+        fprintf(file, "%8s %-12s %-8s %-28s %10s  %-32s %s", "job", "user", "state", "progress", "age", "operation",
+                "program");
+    else
+        fprintf(file, "%7s %-8s %-8s %5s %8s %-18s %-20s", "job", "user", "state", "done", "age", "program",
+                "operation");
+    fprintf(file, "%s\n", style(view, STYLE_NONE));
+}
+
+static const char *state_style(const struct top_view *view, enum scand_job_state state)
+{
+    return style(view, state == SCAND_JOB_STATE_RUNNING  ? STYLE_GREEN
+                       : state == SCAND_JOB_STATE_QUEUED ? STYLE_YELLOW
+                                                         : STYLE_RED);
+}
+
+static void job_line(FILE *file, const struct scand_job_info *job, const struct top_view *view)
+{
+    char user[USER_BYTES], age[GROUPED_BYTES], done[DONE_BYTES];
+    const bool wide = view->columns >= TOP_WIDE;
+    const char *operation = job->operation[0] ? job->operation : "-", *program = job->name[0] ? job->name : "-";
+    fprintf(file, wide ? "%8" PRIu64 " %-12s %s%-8s%s " : "%7" PRIu64 " %-8.8s %s%-8s%s ", job->job,
+            user_name(job->user, user), state_style(view, job->state), scand_word(SCAND_LIST_JOB_STATE, job->state),
+            style(view, STYLE_NONE));
+    job_done(job, done);
+    duration(job->age_us, age);
+    if (!wide) {
+        fprintf(file, "%5s %8s %-18.18s %s\n", done, age, program, operation);
+        return;
+    }
+    const double part = job->rows || !job->rows_done ? percent(job->rows_done, job->rows) : 0;
+    fputc('[', file);
     for (int cell = 0; cell < BAR_CELLS; cell++)
-        fputc((cell + 1) * 100 <= done * BAR_CELLS ? '#' : ' ', file);
-    fprintf(file, "] %3.0f %% %10s  %-32s %s\n", done, duration(job->age_us, age),
-            job->operation[0] ? job->operation : "-", job->name[0] ? job->name : "-");
+        fputc((cell + 1) * 100 <= part * BAR_CELLS ? '#' : ' ', file);
+    fprintf(file, "] %5s %10s  %-32s %s\n", done, age, operation, program);
 }
 
 /* Those that run first, each in the order of their numbers. */
-static void job_lines(FILE *file, const struct snapshot *now, size_t lines)
+static void job_lines(FILE *file, const struct snapshot *now, size_t lines, const struct top_view *view)
 {
     size_t shown = 0;
-    fprintf(file, "\n%8s %-12s %-8s %-28s %10s  %-32s %s\n", "job", "user", "state", "progress", "age", "operation",
-            "program");
+    job_heading(file, view);
     for (int queued = 0; queued <= 1; queued++)
         for (size_t i = 0; i < now->job_count && shown < lines; i++)
             if ((now->jobs[i].state == SCAND_JOB_STATE_QUEUED) == queued) {
-                job_line(file, &now->jobs[i]);
+                job_line(file, &now->jobs[i], view);
                 shown++;
             }
     left_out(file, now->job_count, lines);
 }
 
-void top_text(FILE *file, const char *server, const struct snapshot *before, const struct snapshot *now, size_t lines)
+/* Of the lines for both lists: half, or what the other one leaves. */
+static size_t lines_of(size_t own, size_t other, size_t lines)
+{
+    const size_t half = lines / 2;
+    const size_t most = other < half ? lines - other : half;
+    return own < most ? own : most;
+}
+
+void top_text(FILE *file, const char *server, const struct snapshot *before, const struct snapshot *now,
+              const struct top_view *view)
 {
     char uptime[GROUPED_BYTES];
-    struct rate *rates = rates_of(before, now);
-    fprintf(file, "%s  up %s\n", server, duration(snapshot_counter(now, "uptime_us"), uptime));
+    struct rate *rates = rates_of(before, now, view->sort);
+    const size_t clients = rates ? now->client_count : 0;
+    fprintf(file, "%s%s%s  up %s\n", style(view, STYLE_BOLD), server, style(view, STYLE_NONE),
+            duration(snapshot_counter(now, "uptime_us"), uptime));
     device_lines(file, before, now);
     job_counts(file, before, now);
-    client_lines(file, rates, rates ? now->client_count : 0, lines);
-    job_lines(file, now, lines);
+    client_lines(file, rates, clients, lines_of(clients, now->job_count, view->lines), view);
+    job_lines(file, now, lines_of(now->job_count, clients, view->lines), view);
     free(rates);
+}
+
+void top_help(FILE *file, const struct top_view *view, unsigned every_ms)
+{
+    static const char *const words[] = {
+#define X(NAME, KEY, WORD) WORD,
+        TOP_SORTS(X)
+#undef X
+    };
+    fprintf(file, "q quit   sort by:");
+    for (size_t i = 0; i < TOP_SORT_COUNT; i++)
+        fprintf(file, i == view->sort ? " [%s%s%s]" : " %s%s%s", i == view->sort ? style(view, STYLE_BOLD) : "",
+                words[i], i == view->sort ? style(view, STYLE_NONE) : "");
+    if (every_ms)
+        fprintf(file, "   + - every %g s   space stops", every_ms / 1e3);
+    else
+        fprintf(file, "   %sstopped%s: space goes on", style(view, STYLE_BOLD), style(view, STYLE_NONE));
+}
+
+void top_away(FILE *file, const struct top_view *view, uint64_t away_us, const char *why)
+{
+    char time[GROUPED_BYTES];
+    fprintf(file, "%sthe daemon is away, for %s%s: %s\n", style(view, STYLE_RED STYLE_BOLD), duration(away_us, time),
+            style(view, STYLE_NONE), why);
 }
 
 static void paces_json(struct json *json, const struct snapshot *before, const struct snapshot *now)
@@ -209,7 +337,7 @@ static void shares_json(struct json *json, const struct rate *rates, size_t coun
 void top_json(FILE *file, const char *server, const struct snapshot *before, const struct snapshot *now)
 {
     struct json json = {.file = file};
-    struct rate *rates = rates_of(before, now);
+    struct rate *rates = rates_of(before, now, TOP_SORT_DEVICE);
     json_open(&json, NULL, '{');
     json_text(&json, "server", server);
     json_unsigned(&json, "uptime_us", snapshot_counter(now, "uptime_us"));

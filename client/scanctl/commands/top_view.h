@@ -6,8 +6,35 @@
 
 #include "client/scanctl/commands/snapshot.h"
 
-/* `before` is the earlier snapshot. Of connections and jobs at most so many lines each; what is left out is counted. */
-void top_text(FILE *file, const char *server, const struct snapshot *before, const struct snapshot *now, size_t lines);
+/* What connections are sorted by: the key, and its word.
+ *  NAME   key  word */
+#define TOP_SORTS(X)         \
+    X(DEVICE, 'd', "device") \
+    X(MEMORY, 'm', "memory") \
+    X(RATE, 'r', "rate")     \
+    X(CLIENT, 'c', "client")
+
+enum top_sort {
+#define X(NAME, KEY, WORD) TOP_SORT_##NAME,
+    TOP_SORTS(X) TOP_SORT_COUNT
+#undef X
+};
+
+struct top_view {
+    unsigned columns; /* fewer than TOP_WIDE get what matters most */
+    size_t lines;     /* for connections and jobs together; what is left out is counted */
+    bool colours;
+    enum top_sort sort;
+};
+#define TOP_WIDE 120
+
+/* `before` is the earlier snapshot. */
+void top_text(FILE *file, const char *server, const struct snapshot *before, const struct snapshot *now,
+              const struct top_view *view);
+/* The last line of a screen: the keys. `every_ms`: between two looks; 0: it stands still. */
+void top_help(FILE *file, const struct top_view *view, unsigned every_ms);
+/* In place of all rates where the daemon does not answer: since when, and why. */
+void top_away(FILE *file, const struct top_view *view, uint64_t away_us, const char *why);
 void top_json(FILE *file, const char *server, const struct snapshot *before, const struct snapshot *now);
 
 #endif

@@ -11,12 +11,16 @@
 #define RETRY_MAX_MS     2000
 #define ROWS_AT_ONCE     32 /* of the daemon's lists, that are asked for */
 
-static int open_with(const char *socket_path, enum scand_local local, struct scand **daemon, struct error *error)
+/* `patient`: its calls wait for a daemon that is away. */
+static int open_with(const char *socket_path, enum scand_local local, bool patient, struct scand **daemon,
+                     struct error *error)
 {
     struct scand_options *options;
     int status = scand_options_create(&options);
     if (!status) {
         status = scand_options_set(options, "local", local);
+        if (!status && !patient)
+            status = scand_options_set(options, "reconnect_ms", 0);
         if (!status)
             status = scand_connect_with(options, socket_path, "scanctl", daemon);
         scand_options_destroy(options);
@@ -26,14 +30,19 @@ static int open_with(const char *socket_path, enum scand_local local, struct sca
 
 int remote_open(const char *socket_path, struct scand **daemon, struct error *error)
 {
-    return open_with(socket_path, SCAND_LOCAL_NEVER, daemon, error);
+    return open_with(socket_path, SCAND_LOCAL_NEVER, true, daemon, error);
+}
+
+int remote_open_watching(const char *socket_path, struct scand **daemon, struct error *error)
+{
+    return open_with(socket_path, SCAND_LOCAL_NEVER, false, daemon, error);
 }
 
 int remote_open_computing(const char *socket_path, bool local, struct scand **daemon, struct error *error)
 {
     if (local && socket_path)
         return fail(error, EX_USAGE, "--local needs no daemon, and --socket names one; give one of them");
-    int result = open_with(socket_path, local ? SCAND_LOCAL_ALWAYS : SCAND_LOCAL_DEFAULT, daemon, error);
+    int result = open_with(socket_path, local ? SCAND_LOCAL_ALWAYS : SCAND_LOCAL_DEFAULT, true, daemon, error);
     if (!result && !local && scand_is_local(*daemon))
         fprintf(stderr, "scanctl: no daemon answers: computing in this process\n");
     return result;

@@ -15,8 +15,10 @@
 
 /* Connects to the daemon, for what is asked of it alone. */
 int remote_open(const char *socket_path, struct scand **daemon, struct error *error);
-/* The same for what is computed: `local` has it computed in this process, without a daemon, and the environment where
- * no daemon answers, which standard error is told. */
+/* The same for who shows whether it is there: calls fail at once while it is away, and look for it anew. */
+int remote_open_watching(const char *socket_path, struct scand **daemon, struct error *error);
+/* The same as the first for what is computed: `local` has it computed in this process, without a daemon, and the
+ * environment where no daemon answers, which standard error is told. */
 int remote_open_computing(const char *socket_path, bool local, struct scand **daemon, struct error *error);
 /* Fills *error from the call that has just failed; `doing` is what was being done: "the scan". */
 int remote_error(const struct scand *daemon, int status, const char *doing, struct error *error);

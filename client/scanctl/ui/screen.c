@@ -9,6 +9,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "client/scanctl/ui/utf8.h"
+
 /* The alternate screen, without a cursor; and back. */
 #define ENTER "\033[?1049h\033[?25l"
 #define LEAVE "\033[?25h\033[?1049l"
@@ -88,17 +90,43 @@ void screen_size(unsigned *columns, unsigned *lines)
     *lines = known ? size.ws_row : 24;
 }
 
-void screen_show(const char *text)
+/* Bytes of a sequence that sets a style, which takes no column; 0 where there is none. */
+static size_t style_bytes(const char *text)
+{
+    if (text[0] != '\033' || text[1] != '[')
+        return 0;
+    const size_t length = 2 + strspn(text + 2, "0123456789;");
+    return text[length] == 'm' ? length + 1 : 0;
+}
+
+/* Writes a line up to its end or to the screen's, in its styles. Returns what follows it. */
+static const char *line_show(const char *text, unsigned columns)
+{
+    unsigned column = 0;
+    while (*text && *text != '\n') {
+        const size_t style = style_bytes(text), character = utf8_bytes(text);
+        const size_t bytes = style ? style : character ? character : 1;
+        if (style || column < columns)
+            fwrite(text, 1, bytes, stdout);
+        column += style == 0;
+        text += bytes;
+    }
+    fputs("\033[0m\033[K", stdout);
+    return text + (*text == '\n');
+}
+
+void screen_show(const char *text, const char *last)
 {
     unsigned columns, lines;
     screen_size(&columns, &lines);
     fputs("\033[H", stdout);
-    for (unsigned line = 0; line < lines && *text; line++) {
-        int length = (int)strcspn(text, "\n");
-        printf("%s%.*s\033[K", line ? "\n" : "", length < (int)columns ? length : (int)columns, text);
-        text += length + (text[length] == '\n');
+    for (unsigned line = 0; line + 1 < lines && *text; line++) {
+        text = line_show(text, columns);
+        if (line + 2 < lines)
+            fputc('\n', stdout);
     }
-    fputs("\033[J", stdout);
+    printf("\033[J\033[%u;1H", lines);
+    line_show(last, columns);
     fflush(stdout);
 }
 

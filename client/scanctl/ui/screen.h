@@ -12,8 +12,9 @@ int screen_open(struct error *error);
 void screen_close(void);
 /* Columns and lines, or 80 x 24 where they are not known. */
 void screen_size(unsigned *columns, unsigned *lines);
-/* Shows the lines of a text, cut to the screen's size. */
-void screen_show(const char *text);
+/* Shows the lines of a text, cut to the screen's size, and one more at its bottom. Sequences that set a style take no
+ * room; a line ends in none. */
+void screen_show(const char *text, const char *last);
 /* Waits for a key for at most timeout_ms; 0 when none came, 'q' at the input's end. */
 int screen_key(int timeout_ms);
 
