@@ -71,8 +71,8 @@ struct chunk {
     const struct step *steps;
     uint32_t step_count;
     /* Not 0: nothing is computed. The chunk has no steps and one operand, an index, whose rows are searched for values
-     * that are not below this. */
-    uint64_t below;
+     * that are not below this, or not from `from` on. */
+    uint64_t below, from;
     struct index_fault fault;              /* filled by the device: the first such value */
     uint64_t between_bytes;                /* of the device's memory for values between steps; 0: none */
     struct span spans[LIMIT_JOB_OPERANDS]; /* the buffers that operands lie in, by number */

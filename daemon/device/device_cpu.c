@@ -235,7 +235,7 @@ static void cpu_check_first(struct cpu_device *self)
     const uint64_t begin_us = clock_us();
     const struct chunk_rows rows = {.chunk = chunk, .rows = chunk->rows, .operands = chunk->operands};
     const struct step_rows index = chunk_index_rows(&rows);
-    chunk->fault = index_check(&index, chunk->first, chunk->count, chunk->below);
+    chunk->fault = index_check(&index, chunk->first, chunk->count, (struct index_range){chunk->from, chunk->below});
     chunk->kernel_us = clock_us() - begin_us;
     cpu_complete(self, 0);
 }

@@ -94,9 +94,10 @@ struct step_kernel {
     struct step_tiling (*tiling)(const struct step_rows *rows, const void *params);
     /* Elements that are still worth a thread block, where a GPU would have few tiles. 0: tiles stay as they are. */
     uint64_t least_elements;
-    /* What the values of a further operand must be below, an index: from 0 on. A job makes sure of it before it writes
-     * anything, and tiles leave out others all the same. 0, as where this is NULL: they may be anything. */
+    /* What the values of a further operand must be below, an index: from index_from on. A job makes sure of it before
+     * it writes anything, and tiles leave out others all the same. 0, as where this is NULL: they may be anything. */
     uint64_t (*index_below)(const void *params, uint32_t further);
+    uint64_t index_from;
     step_run *reference;          /* of any tile; its scratch is not used */
     step_run *cpu[CPU_SET_COUNT]; /* the builds of cpu.c */
 };

@@ -2,8 +2,6 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/steps/index/index.h"
-
 #define ALIGNMENT 16 /* of addresses, kept in the copy: it decides how samples travel */
 
 bool step_cuda_is_available(void)
@@ -89,7 +87,7 @@ const char *step_cuda_run(const struct step_kernel *kernel, step_launch *launch,
 }
 
 const char *step_cuda_check(struct step_rows *rows, struct step_cuda_memory *memory, uint64_t first, uint64_t count,
-                            uint64_t below, uint64_t verdict[2])
+                            struct index_range range, uint64_t verdict[2])
 {
     const size_t bytes = 2 * sizeof *verdict;
     char *base = NULL;
@@ -98,7 +96,7 @@ const char *step_cuda_check(struct step_rows *rows, struct step_cuda_memory *mem
     if (e == cudaSuccess)
         e = cudaMalloc((void **)&there, bytes);
     if (e == cudaSuccess)
-        e = (cudaError_t)index_launch(rows, first, count, below, there, NULL);
+        e = (cudaError_t)index_launch(rows, first, count, range, there, NULL);
     if (e == cudaSuccess)
         e = cudaMemcpy(verdict, there, bytes, cudaMemcpyDeviceToHost);
     cudaFree(base);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "kernels/steps/index/index.h"
 #include "kernels/steps/step.h"
 
 /* A region that is copied to where the device reaches it and back; the operand whose elements lie in it, or NULL. */
@@ -24,7 +25,7 @@ const char *step_cuda_run(const struct step_kernel *kernel, step_launch *launch,
                           unsigned count, bool mapped);
 /* Checks values, as index_launch does, of which two words come back. */
 const char *step_cuda_check(struct step_rows *rows, struct step_cuda_memory *memory, uint64_t first, uint64_t count,
-                            uint64_t below, uint64_t verdict[2]);
+                            struct index_range range, uint64_t verdict[2]);
 #else
 static inline bool step_cuda_is_available(void)
 {
@@ -40,9 +41,9 @@ static inline const char *step_cuda_run(const struct step_kernel *kernel, step_l
 }
 
 static inline const char *step_cuda_check(struct step_rows *rows, struct step_cuda_memory *memory, uint64_t first,
-                                          uint64_t count, uint64_t below, uint64_t verdict[2])
+                                          uint64_t count, struct index_range range, uint64_t verdict[2])
 {
-    (void)rows, (void)memory, (void)first, (void)count, (void)below, (void)verdict;
+    (void)rows, (void)memory, (void)first, (void)count, (void)range, (void)verdict;
     return "built without CUDA";
 }
 #endif

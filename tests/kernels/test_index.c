@@ -6,7 +6,10 @@
 
 #define ROWS   7
 #define LENGTH 300
+#define FROM   3
 #define BELOW  50
+
+static const struct index_range range = {FROM, BELOW};
 
 static uint64_t seed;
 static _Alignas(16) char memory[ROWS * LENGTH * 8];
@@ -39,19 +42,19 @@ static void fill(const struct step_rows *rows)
 {
     for (uint64_t row = 0; row < ROWS; row++)
         for (uint64_t i = 0; i < LENGTH; i++)
-            set(rows, row, i, (int64_t)(random_next(&seed) % BELOW));
+            set(rows, row, i, (int64_t)(FROM + random_next(&seed) % (BELOW - FROM)));
 }
 
 static void check(const struct step_rows *rows, uint64_t first, uint64_t count, const struct index_fault *expected)
 {
     struct index_fault faults[2];
     unsigned implementations = 1;
-    faults[0] = index_check(rows, first, count, BELOW);
+    faults[0] = index_check(rows, first, count, range);
     if (step_cuda_is_available()) {
         struct step_rows there = *rows;
         struct step_cuda_memory all = {memory, sizeof memory, &there.input};
         uint64_t verdict[2];
-        const char *error = step_cuda_check(&there, &all, first, count, BELOW, verdict);
+        const char *error = step_cuda_check(&there, &all, first, count, range, verdict);
         CHECK(!error);
         faults[1] = index_verdict(&there, first, verdict);
         implementations++;
@@ -70,7 +73,7 @@ static void the_first_is_found(void)
 {
     static const struct layout layouts[] = {
         {SCAND_DTYPE_I32, false}, {SCAND_DTYPE_I32, true}, {SCAND_DTYPE_I64, false}, {SCAND_DTYPE_I64, true}};
-    static const int64_t values[] = {BELOW, -1, INT32_MAX, INT32_MIN};
+    static const int64_t values[] = {BELOW, FROM - 1, 0, -1, INT32_MAX, INT32_MIN};
     for (unsigned i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
         for (unsigned k = 0; k < sizeof values / sizeof values[0]; k++) {
             const struct step_rows rows = rows_of(layouts[i]);
@@ -79,6 +82,7 @@ static void the_first_is_found(void)
             const struct index_fault first = {true, row, element, values[k]};
             fill(&rows);
             set(&rows, ROWS - 1, LENGTH - 1, BELOW - 1);
+            set(&rows, 0, 0, FROM);
             check(&rows, 0, ROWS, &none);
             set(&rows, ROWS - 1, LENGTH - 1, BELOW);
             set(&rows, row, element, values[k]);

@@ -11,8 +11,8 @@
 /* Values of a chunk: what a device looks through in a millisecond or less. */
 #define CHUNK_VALUES (UINT64_C(1) << 18)
 
-/* Finds out which step's operand this is, and what its values must be below; 0: they may be anything. */
-static uint64_t operand_below(const struct job *job, uint32_t operand, uint32_t *step)
+/* Finds out which step's operand this is, and the range of its values, below 0: they may be anything. */
+static struct index_range operand_range(const struct job *job, uint32_t operand, uint32_t *step)
 {
     for (uint32_t i = 0; i < job->step_count; i++)
         for (uint32_t k = 0; k < LIMIT_OPERANDS; k++) {
@@ -20,9 +20,9 @@ static uint64_t operand_below(const struct job *job, uint32_t operand, uint32_t 
             if (at->further[k] != operand || !at->kernel || !at->kernel->index_below)
                 continue;
             *step = i;
-            return at->kernel->index_below(at->parameters, k);
+            return (struct index_range){at->kernel->index_from, at->kernel->index_below(at->parameters, k)};
         }
-    return 0;
+    return (struct index_range){0, 0};
 }
 
 /* Goes to the next operand that is to be checked. */
@@ -32,9 +32,12 @@ static void next_operand(struct job *job)
     uint32_t operand = values->operand > 0 ? values->operand : OPERAND_FURTHER - 1;
     *values = (struct values){.operand = 0};
     while (++operand < job->operand_count && values->operand == 0) {
-        const uint64_t below = job->operands[operand].origin ? operand_below(job, operand, &values->step) : 0;
-        values->below = below;
-        values->operand = below > 0 ? operand : 0;
+        if (!job->operands[operand].origin)
+            continue;
+        const struct index_range range = operand_range(job, operand, &values->step);
+        values->from = range.from;
+        values->below = range.below;
+        values->operand = range.below > 0 ? operand : 0;
     }
 }
 
@@ -104,6 +107,7 @@ void values_next_chunk(struct job *job, struct chunk *chunk)
         .operands = &values->checked,
         .operand_count = 1,
         .below = values->below,
+        .from = values->from,
         .first = values->row,
         .count = next_rows(job),
         .spans = {job->operands[values->operand].buffer->span},
@@ -132,13 +136,13 @@ static int refuse(const struct job *job, const struct index_fault *fault, struct
     const char *name = operand_name(job);
     if (job->operands[values->operand].follows == FOLLOWS_JOB)
         return error_set(error, -EINVAL,
-                         "\"steps[%u].%s\"[%" PRIu64 "] is %" PRId64 "; allowed: 0 to %" PRIu64
+                         "\"steps[%u].%s\"[%" PRIu64 "] is %" PRId64 "; allowed: %" PRIu64 " to %" PRIu64
                          "; nothing has been written",
-                         (unsigned)values->step, name, element, fault->value, values->below - 1);
+                         (unsigned)values->step, name, element, fault->value, values->from, values->below - 1);
     return error_set(error, -EINVAL,
-                     "element %" PRIu64 " of \"steps[%u].%s\" for row %" PRIu64 " is %" PRId64
-                     "; allowed: 0 to %" PRIu64 "; nothing has been written",
-                     element, (unsigned)values->step, name, fault->row, fault->value, values->below - 1);
+                     "element %" PRIu64 " of \"steps[%u].%s\" for row %" PRIu64 " is %" PRId64 "; allowed: %" PRIu64
+                     " to %" PRIu64 "; nothing has been written",
+                     element, (unsigned)values->step, name, fault->row, fault->value, values->from, values->below - 1);
 }
 
 int values_return(struct job *job, const struct chunk *chunk, struct error *error)

@@ -16,7 +16,7 @@ struct chunk;
 struct values {
     uint32_t operand, step;      /* whose values are next, and of which step that is; operand 0: all are checked */
     uint64_t row, element;       /* the first of them */
-    uint64_t below;              /* its values must be from 0 to below this */
+    uint64_t from, below;        /* its values must be from one to below the other */
     bool out;                    /* a chunk of them is with a device */
     struct step_operand checked; /* the part of the operand that this chunk reads */
 };

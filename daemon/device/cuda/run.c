@@ -140,8 +140,9 @@ cudaError_t cuda_run_check(struct cuda_device *self, const struct slot *slot)
     const struct step_rows index = chunk_index_rows(&rows);
     uint64_t *verdict = slot->device_offsets + OFFSETS_MOST;
     cudaStream_t stream = self->streams[STAGE_KERNEL];
+    const struct index_range range = {slot->chunk->from, slot->chunk->below};
     cudaError_t e = (cudaError_t)index_launch(&index, slot->rows.offsets ? 0 : slot->chunk->first, slot->chunk->count,
-                                              slot->chunk->below, verdict, stream);
+                                              range, verdict, stream);
     return e == cudaSuccess
                ? cudaMemcpyAsync(slot->offsets + OFFSETS_MOST, verdict, VERDICT_BYTES, cudaMemcpyDeviceToHost, stream)
                : e;

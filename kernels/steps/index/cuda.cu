@@ -5,7 +5,7 @@
 #define GRID_MAX  1024
 #define NOT_FOUND UINT64_MAX
 
-/* Element `number`, counted through the rows. A value below 0 is larger than any bound. */
+/* Element `number`, counted through the rows. */
 static __device__ __forceinline__ uint64_t value_at(const struct step_rows &rows, uint64_t first, uint64_t number)
 {
     const struct step_operand &index = rows.input;
@@ -19,12 +19,12 @@ static __global__ void index_begin(uint64_t *verdict)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    index_look(const __grid_constant__ struct step_rows rows, uint64_t first, uint64_t elements, uint64_t below,
-               uint64_t *verdict)
+    index_look(const __grid_constant__ struct step_rows rows, uint64_t first, uint64_t elements,
+               const struct index_range range, uint64_t *verdict)
 {
     const uint64_t step = (uint64_t)gridDim.x * THREADS;
     for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < elements; i += step)
-        if (value_at(rows, first, i) >= below)
+        if (!index_has(range, value_at(rows, first, i)))
             atomicMin((unsigned long long *)verdict, (unsigned long long)i);
 }
 
@@ -34,14 +34,14 @@ static __global__ void index_end(const __grid_constant__ struct step_rows rows, 
         verdict[1] = value_at(rows, first, verdict[0]);
 }
 
-extern "C" int index_launch(const struct step_rows *rows, uint64_t first, uint64_t count, uint64_t below,
+extern "C" int index_launch(const struct step_rows *rows, uint64_t first, uint64_t count, struct index_range range,
                             uint64_t verdict[2], void *stream)
 {
     const uint64_t elements = count * rows->input.length, blocks = (elements + THREADS - 1) / THREADS;
     cudaStream_t on = (cudaStream_t)stream;
     index_begin<<<1, 1, 0, on>>>(verdict);
     if (blocks > 0)
-        index_look<<<(unsigned)(blocks < GRID_MAX ? blocks : GRID_MAX), THREADS, 0, on>>>(*rows, first, elements, below,
+        index_look<<<(unsigned)(blocks < GRID_MAX ? blocks : GRID_MAX), THREADS, 0, on>>>(*rows, first, elements, range,
                                                                                           verdict);
     index_end<<<1, 1, 0, on>>>(*rows, first, verdict);
     return cudaGetLastError();
