@@ -158,7 +158,9 @@
     X(S, half_width,   U64,   REQUIRED, LIMIT_HALF_WIDTH,   "how many samples on either side weights take to reach 0") \
     X(S, norm,         WORD,  OPTIONAL, window_norm_words,  "what the weights have: a sum of 1, a height of 1")        \
     X(S, boundary,     WORD,  OPTIONAL, boundary_words,     "what there is beyond the row")                            \
-    X(S, repeat,       U64,   OPTIONAL, LIMIT_STEPS,        "how many times, one after the other")
+    X(S, repeat,       U64,   OPTIONAL, LIMIT_STEPS,        "how many times, one after the other")                     \
+    X(S, half_widths,  MAP,   OPTIONAL, tensor,             "a half-width for each sample, half_width at most",        \
+      ACCESS_READ, FOLLOWS_SAMPLES, CLASS_INDEX)
 
 #define STACK_STEP(X, S)                                                                                               \
     STEP_OPERATION(X, S)                                                                                               \
@@ -207,8 +209,8 @@
     X(pick,     PICK_STEP,     length_pick,     "pick",     "triangles of any width about any place, of rows that have been summed twice")
 // clang-format on
 
-/* Operations with a parameter `repeat`: a step stands for so many steps. They keep rows as long as they are, and have
- * no operands. */
+/* Operations with a parameter `repeat`: a step stands for so many steps. They keep rows as long as they are, and each
+ * of those steps has the operands, which count as often. */
 #define REPEATED_OPERATIONS(X) \
     X(triangle)                \
     X(box)

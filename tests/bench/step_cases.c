@@ -20,11 +20,13 @@
 #define CONVOLVE(...)  &convolve_kernel, &(const struct convolve){__VA_ARGS__}, sizeof(struct convolve)
 #define DIFF(...)      &diff_kernel, &(const struct diff){__VA_ARGS__}, sizeof(struct diff)
 #define MAP(...)       &map_kernel, &(const struct map){__VA_ARGS__}, sizeof(struct map)
-#define TRIANGLE(K)                                                                                        \
-    &triangle_kernel, &(const struct triangle){K, TRIANGLE_TRIANGLE, BOUNDARY_REFLECT, 1.0 / ((K) * (K))}, \
+#define TRIANGLE(K)                                                                                            \
+    &triangle_kernel,                                                                                          \
+        &(const struct triangle){K, TRIANGLE_TRIANGLE, BOUNDARY_REFLECT, 1.0 / ((K) * (K)), WINDOW_NORM_AREA}, \
         sizeof(struct triangle)
-#define BOX(K)                                                                                        \
-    &triangle_kernel, &(const struct triangle){K, TRIANGLE_BOX, BOUNDARY_REFLECT, 1.0 / (2 * (K)-1)}, \
+#define BOX(K)                                                                                            \
+    &triangle_kernel,                                                                                     \
+        &(const struct triangle){K, TRIANGLE_BOX, BOUNDARY_REFLECT, 1.0 / (2 * (K)-1), WINDOW_NORM_AREA}, \
         sizeof(struct triangle)
 #define DOT    &dot_kernel, "", 0
 #define DEMEAN &demean_kernel, "", 0

@@ -222,6 +222,96 @@ class Windows(OperationsTest):
                 client.call("job.run", input=tensor(source.buffer, [9, 1100]), output=tensor(output.buffer, [9, 1100]), axis=1, steps=steps)
             self.assertTrue(made[0].read() == made[1].read())
 
+    def widths(self, client, values, shape, dtype="i32"):
+        memory = client.create(max(1, len(values)) * SIZES[dtype])
+        memory.write(pack_dtype(dtype, values))
+        return tensor(memory.buffer, shape, dtype=dtype)
+
+    def test_half_widths(self):
+        """Against the formula, of each sample with its own, and with one vector for all rows."""
+        client, generator = self.client(), random.Random(13)
+        rows = [[generator.uniform(-1, 1) for _ in range(300)] for _ in range(4)]
+        own = [generator.randrange(1, 91) for _ in range(4 * 300)]
+        cases = [(filter, norm, boundary) for filter in (triangle, box) for norm, boundary in (("area", "reflect"), ("height", "zero"), ("none", "skip"))]
+        for filter, norm, boundary in cases:
+            for shared in False, True:
+                widths = {**self.widths(client, own, [4, 300], "i64" if shared else "i32"), **({"strides": [0, 8]} if shared else {})}
+                results = self.filtered(client, rows, "f64", filter(90, norm=norm, boundary=boundary, half_widths=widths))
+                for r, i in ((r, i) for r in range(4) for i in range(0, 300, 7)):
+                    width, row = own[i if shared else r * 300 + i], rows[r]
+                    weight = (lambda m: width - abs(m)) if filter is triangle else (lambda m: 1)
+                    sizes = {"area": sum(map(weight, range(1 - width, width))), "height": max(map(weight, range(1 - width, width))), "none": 1}
+                    taps = [(weight(m), i + m) for m in range(1 - width, width)]
+                    reach = width if filter is triangle else width - 1
+                    expected = math.fsum(w * in_a_mirror(row, at) for w, at in taps if boundary == "reflect" or 0 <= at < 300) / sizes[norm]
+                    if boundary == "skip" and not (reach <= i < 300 - reach):
+                        expected = 0
+                    self.assertAlmostEqual(results[r][i], expected, delta=1e-9 * width)
+
+    def test_equal_half_widths(self):
+        """Which make no difference, in chains and repeated."""
+        client = self.client()
+        source, made = self.noise(client, "f32", 40 * 1100), [client.create(4 * 40 * 1100) for _ in range(2)]
+        for width in 1, 7, 200, 2048:
+            widths = {**self.widths(client, [width], [40, 1100]), "strides": [0, 0]}
+            each = {"half_widths": widths}
+            for alike, own in (
+                ([triangle(width)], [triangle(width, **each)]),
+                ([FORWARD, box(width, boundary="zero"), BOTH], [FORWARD, box(width, boundary="zero", **each), BOTH]),
+                ([triangle(width)] * 3, [triangle(width, repeat=3, **each)]),
+            ):
+                for output, steps in zip(made, (alike, own)):
+                    client.call("job.run", input=tensor(source.buffer, [40, 1100]), output=tensor(output.buffer, [40, 1100]), axis=1, steps=steps)
+                self.assertTrue(made[0].read() == made[1].read())
+
+    def test_chains_of_half_widths(self):
+        client, generator = self.client(), random.Random(14)
+        widths = self.widths(client, [generator.randrange(1, 60) for _ in range(40 * 200)], [40, 200])
+        half = {**widths, "shape": [40, 100], "strides": [400, 4]}
+        steps = [triangle(59, half_widths=half), upsample(2), box(70, half_widths=widths, boundary="zero"), FORWARD, SUM]
+        for dtypes in ("f32", "f32"), ("f16", "bf16"), ("i16be", "f64"):
+            self.check(client, [40, 100], 1, steps, dtypes)
+        self.check(client, [40, 100], 1, steps, strides=[4, 160])
+        across = {**widths, "shape": [100, 40], "strides": [4, 400]}
+        self.check(client, [100, 40], 0, [triangle(59, half_widths=across), FORWARD])
+        self.check(client, [1, 4 << 20], 1, [triangle(1000, half_widths={**widths, "shape": [1, 4 << 20], "strides": [0, 0]})], ("f32", "f32"))
+
+    def test_half_widths_are_looked_at(self):
+        """Before anything is written."""
+        client = self.client()
+        source, results = client.create(4 * 600 * 1000), client.create(4 * 600 * 1000)
+        job = {"input": tensor(source.buffer, [600, 1000]), "output": tensor(results.buffer, [600, 1000]), "axis": 1}
+        results.write(bytes([0xA5]) * results.size)
+        for value, dtype in (0, "i32"), (9, "i32"), (-1, "i64"), (1 << 40, "i64"):
+            for at in 0, 777, 599 * 1000 + 999:
+                values = [1 + i % 8 for i in range(600 * 1000)]
+                values[at] = value
+                widths = self.widths(client, values, [600, 1000], dtype)
+                message = f'element {at % 1000} of "steps[0].half_widths" for row {at // 1000} is {value}; allowed: 1 to 8; nothing has been written'
+                self.refuse(client, message, **job, steps=[triangle(8, half_widths=widths)])
+                client.call("buffer.release", buffer=widths["buffer"])
+        self.assertEqual(results.read(), bytes([0xA5]) * results.size)
+
+    def test_refused_half_widths(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 100], offset=8192)
+        widths = tensor(memory.buffer, [4, 100], dtype="i32", offset=16384)
+        job = {"input": rows, "output": made, "axis": 1}
+        self.refuse(client, 'field "steps[0].half_width" is missing', **job, steps=[{"operation": "triangle", "half_widths": widths}])
+        self.refuse(client, '"steps[0].half_widths.dtype" is "f32"; allowed: i32, i64', **job, steps=[triangle(8, half_widths={**widths, "dtype": "f32"})])
+        message = 'dimension 1 of "input" is 100 and of "steps[0].half_widths" 99; they must be equal'
+        self.refuse(client, message, **job, steps=[box(8, half_widths={**widths, "shape": [4, 99]})])
+        message = 'dimension 1 of "steps[1].half_widths" is 100; it must be 200, which the steps before it make'
+        self.refuse(client, message, input=rows, output=tensor(memory.buffer, [4, 200], offset=32768), axis=1, steps=[upsample(2), triangle(8, half_widths=widths)])
+        self.refuse(client, '"steps[0].half_widths" (bytes 8000 to', **job, steps=[triangle(8, half_widths={**widths, "offset": 8000})])
+        message = '"steps[0].half_widths" is one operand too many; allowed: 5 tensors of all steps together; submit the other steps as a further job'
+        self.refuse(client, message, **job, steps=[triangle(8, half_widths=widths, repeat=6)])
+        line, offsets = tensor(memory.buffer, [100]), tensor(memory.buffer, [3], dtype="i64", offset=32768)
+        message = '"steps[0].half_widths" is given, but "offsets" makes ragged rows; allowed then: one "half_width" for all samples; leave it out'
+        ragged = {"input": line, "output": tensor(memory.buffer, [100], offset=8192), "axis": 0, "offsets": offsets}
+        self.refuse(client, message, **ragged, steps=[triangle(8, half_widths={**widths, "shape": [100], "strides": [4]})])
+
     def test_refused(self):
         client = self.client()
         memory = client.create(1 << 16)

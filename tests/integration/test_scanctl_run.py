@@ -6,6 +6,7 @@ scanctl_rig.py says how to call it.
 import json
 import os
 import random
+import struct
 
 import scanctl_rig
 from forms import f32, npy_header, packed, su_file
@@ -170,6 +171,21 @@ class Run(ScanctlTest):
         os.remove(self.path("stacked.npy"))
         self.fail_with(64, message, "run", f"scan forward | stack index={index} bins=2", self.npy, *out)
         self.assertNotIn("stacked.npy", self.files())
+
+    def test_picks_and_half_widths(self):
+        """Of vectors for all rows: a pick at a sample is the triangle there."""
+        (rows, length), out = self.SHAPE, ("-o", self.path("out.npy"), "--output-dtype", "f64")
+        places = self.write("places.npy", npy_header((length,)) + packed(range(length)))
+        widths = self.write("widths.npy", npy_header((length,)) + packed([3.0] * length))
+        half_widths = self.write("half.npy", npy_header((length,), "<i4") + packed([4] * length, "i"))
+        self.succeed("run", f"triangle half-width=9 boundary=skip half_widths={half_widths}", self.npy, *out)
+        expected = struct.unpack(f"<{rows * length}d", self.read("out.npy")[-8 * rows * length :])
+        self.succeed("run", f"scan forward,backward accumulator=f64 intermediate=f64 | pick position={places} half_width={widths}", self.npy, *out)
+        picked = struct.unpack(f"<{rows * length}d", self.read("out.npy")[-8 * rows * length :])
+        self.assertLess(max(abs(a - b) for a, b in zip(picked, expected)), 1e-9)
+        self.assertGreater(max(map(abs, expected)), 0.1)
+        message = r'half_widths" for row 0 is 4; allowed: 1 to 3; nothing has been written'
+        self.fail_with(64, message, "run", f"triangle half-width=3 half_widths={half_widths}", self.npy, "-o", self.path("new.npy"))
 
     def test_added_onto_a_file(self):
         """Which stays as it is; what is left may be its next version."""

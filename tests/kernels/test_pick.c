@@ -110,8 +110,10 @@ static void is_the_triangle_of_double_sums(void)
     static double x[LENGTH], d[LENGTH], expected[LENGTH], y[LENGTH], positions[LENGTH], half_widths[LENGTH];
     for (int turn = 0; turn < 20; turn++) {
         const uint32_t half_width = 1u << random_next(&seed) % 8; /* whose square divides exactly */
-        const struct triangle triangle = {half_width, TRIANGLE_TRIANGLE, BOUNDARY_SKIP,
-                                          1 / ((double)half_width * half_width)};
+        const struct triangle triangle = {.half_width = half_width,
+                                          .shape = TRIANGLE_TRIANGLE,
+                                          .boundary = BOUNDARY_SKIP,
+                                          .scale = 1 / ((double)half_width * half_width)};
         const struct step_rows rows = {.row_count = 1, .input = row_of(x, LENGTH), .output = row_of(expected, LENGTH)};
         const struct step_tile all = {0, 1, 0, LENGTH};
         double sum = 0;

@@ -419,6 +419,19 @@ class Chains(PackageTest):
             expected = [np.convolve(row, np.full(size, 1 / size), mode="valid") for row in padded]
             np.testing.assert_allclose(scand.run(x, [("box", {"half-width": width})]), expected, rtol=0, atol=1e-11)
 
+    def test_half_widths(self):
+        """Of each sample, or one vector for all rows, beside the windows of each half-width."""
+        generator = np.random.default_rng(8)
+        x, own = generator.normal(3, 1, (4, 300)), generator.integers(1, 41, (4, 300))
+        for window in "triangle", "box":
+            alike = np.stack([scand.run(x, [(window, {"half-width": width})]) for width in range(1, 41)])
+            for widths in own, own[0], scand.asarray(own.astype("i4")):
+                expected = np.take_along_axis(alike, np.broadcast_to(widths, x.shape)[None] - 1, 0)[0]
+                got = scand.run(x, [(window, {"half-width": 40, "half-widths": widths})])
+                np.testing.assert_allclose(got, expected, rtol=0, atol=1e-10)
+        with self.assertRaisesRegex(scand.InvalidError, r'of "steps\[0\].half_widths" for row 0 is 0; allowed: 1 to 40; nothing has been written'):
+            scand.run(x, [("triangle", {"half-width": 40, "half-widths": own[0] * 0})])
+
     def test_picks(self):
         """Beside numpy.interp of double sums, which are f64 and stay on the device in one chain."""
         generator = np.random.default_rng(6)

@@ -31,6 +31,7 @@ struct window {
     _Alignas(64) double samples[TRIANGLE_SEGMENT_MAX];
     _Alignas(64) f64_vector turned[TRIANGLE_SEGMENT_MAX / F64_LANES]; /* sample q of leaves side by side */
     _Alignas(64) double outputs[TRIANGLE_SEGMENT_MAX];
+    uint64_t half_widths[TRIANGLE_SEGMENT_MAX]; /* of the outputs, where they have their own */
 };
 _Static_assert(sizeof(struct window) <= STEP_SCRATCH_BYTES, "a tile's scratch memory holds a window");
 
@@ -44,6 +45,8 @@ struct line {
     enum scand_dtype from_dtype, to_dtype;
     int64_t segment, per_chunk;  /* samples of a segment, segments of a chunk */
     uint64_t kept_from, kept_to; /* outputs that are not skipped */
+    const struct step_operand *half_widths;
+    const char *own; /* the row's half-widths, or NULL */
 };
 
 /*
@@ -397,6 +400,38 @@ static void write_outputs(const struct line *line, uint64_t from, uint64_t begin
                    line->to_stride);
 }
 
+/* Output i, the r-th of a segment, with a half-width of its own. */
+static double own_output(const struct line *line, const struct segment segments[3], int64_t i, int r,
+                         uint64_t half_width)
+{
+    const struct segment *before = &segments[0], *here = &segments[1], *after = &segments[2];
+    const struct triangle own = triangle_with(line->triangle, half_width);
+    const int size = (int)line->segment, width = (int)own.half_width;
+    const int ahead = r + width, behind = own.shape == TRIANGLE_BOX ? r - width + 1 : r - width;
+    if (!triangle_keeps(&own, i, line->length))
+        return 0;
+    if (width == 1)
+        return step_get_f64(line->from_dtype, line->from + i * line->from_stride);
+    return triangle_output(own.shape, ahead < size ? here->sums[ahead] : after->sums[ahead - size],
+                           behind >= 0 ? here->sums[behind] : before->sums[behind + size], here->sums[r],
+                           triangle_line(&own, size, ahead >= size, behind < 0, here->total, before->total), r,
+                           own.scale);
+}
+
+/* Outputs begin <= i < end of a segment, whose first one is `from`. */
+static void write_own_outputs(const struct line *line, const struct segment segments[3], uint64_t from, uint64_t begin,
+                              uint64_t end)
+{
+    const struct step_operand *half_widths = line->half_widths;
+    uint64_t *widths = line->window->half_widths;
+    double *y = line->window->outputs;
+    line_load_integers(half_widths->dtype, line->own + (int64_t)begin * half_widths->stride, half_widths->stride,
+                       end - begin, widths);
+    for (uint64_t i = begin; i < end; i++)
+        y[i - begin] = own_output(line, segments, (int64_t)i, (int)(i - from), widths[i - begin]);
+    line_store_f64(line->to_dtype, y, end - begin, line->to + (int64_t)begin * line->to_stride, line->to_stride);
+}
+
 /* Of segments first <= b < last what there is of them in begin <= i < end. */
 static void write_segments(const struct line *line, int64_t first, int64_t last, uint64_t begin, uint64_t end)
 {
@@ -405,7 +440,9 @@ static void write_segments(const struct line *line, int64_t first, int64_t last,
     for (int64_t b = first; b < last; b++) {
         const uint64_t from = (uint64_t)(b * line->segment), to = from + (uint64_t)line->segment;
         segments[2] = segment_at(line, b + 1);
-        if (narrow && from >= begin && to <= end && from >= line->kept_from && to <= line->kept_to)
+        if (line->own)
+            write_own_outputs(line, segments, from, begin > from ? begin : from, end < to ? end : to);
+        else if (narrow && from >= begin && to <= end && from >= line->kept_from && to <= line->kept_to)
             segment_outputs(line, segments, line->to + from * 4, true);
         else {
             segment_outputs(line, segments, (char *)line->window->outputs, false);
@@ -450,14 +487,16 @@ void STEP_CPU(triangle)(const struct step_rows *rows, const void *params, const 
                         .from_dtype = rows->input.dtype,
                         .to_dtype = rows->output.dtype,
                         .segment = triangle_segment(triangle->half_width)};
+    line.half_widths = &rows->further[TRIANGLE_HALF_WIDTHS];
     line.per_chunk = line.segment < CHUNK ? CHUNK / line.segment : 1;
     for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
         const uint64_t end = step_end(rows, tile, row);
         line.from = step_row(rows, &rows->input, row);
         line.to = step_row(rows, &rows->output, row);
         line.length = (int64_t)step_length(rows, &rows->input, row);
+        line.own = line.half_widths->origin ? step_row(rows, line.half_widths, row) : NULL;
         triangle_kept(triangle, (uint64_t)line.length, &line.kept_from, &line.kept_to);
-        if (tile->begin < end && triangle->half_width == 1)
+        if (tile->begin < end && triangle->half_width == 1 && !line.own)
             copy_row(&line, tile->begin, end);
         else if (tile->begin < end)
             filter_row(&line, tile->begin, end);

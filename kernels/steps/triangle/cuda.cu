@@ -9,12 +9,13 @@
  * around the tile, while the outputs of the chunk before are computed and written.
  */
 
-#define THREADS 256
-#define WARP    32
-#define WARPS   (THREADS / WARP)
-#define CHUNK   (THREADS * TRIANGLE_LEAF)
-#define CHUNKS  3
-#define BLOCKS  4 /* at a time on a multiprocessor: for one more there is shared memory, but no registers */
+#define THREADS    256
+#define WARP       32
+#define WARPS      (THREADS / WARP)
+#define CHUNK      (THREADS * TRIANGLE_LEAF)
+#define CHUNKS     3
+#define BLOCKS     4 /* at a time on a multiprocessor: for one more there is shared memory, but no registers */
+#define BLOCKS_OWN 2 /* where outputs have half-widths of their own, which takes more registers */
 static_assert(WARP == TRIANGLE_FAN && CHUNK == TRIANGLE_SEGMENT_MAX, "a group for each warp, a segment for a chunk");
 
 /* Two words of 8 bytes more for every 32: of the leaves of a half-warp no two begin in one bank. */
@@ -33,6 +34,18 @@ struct window {
     struct triangle_sums groups[WARPS];
 };
 
+/* The half-widths of a row's outputs. */
+struct half_widths {
+    const char *at;
+    int64_t stride;
+    enum scand_dtype dtype;
+
+    __device__ __forceinline__ uint64_t get(int64_t i) const
+    {
+        return step_decode_integer(dtype, at + i * stride);
+    }
+};
+
 /* A row, and what a tile needs of it. Dtype: of dense, aligned input and output, or COUNT where any may be. */
 template <enum scand_dtype Dtype> struct line {
     const char *from;
@@ -40,6 +53,7 @@ template <enum scand_dtype Dtype> struct line {
     int64_t from_stride, to_stride, length, begin, end;
     int64_t kept_from, kept_to;
     enum scand_dtype from_dtype, to_dtype;
+    struct half_widths own; /* where outputs have their own */
 
     __device__ __forceinline__ enum scand_dtype dtype_from() const
     {
@@ -243,6 +257,43 @@ static __device__ __forceinline__ void write_chunk(const struct window *window, 
     }
 }
 
+/* Output `at` of a chunk, the i-th of the row, with a half-width of its own. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape>
+static __device__ __forceinline__ double own_output(const struct window *window, const struct line<Dtype> &line,
+                                                    const struct triangle &own, int shift, int slot, int at, int64_t i)
+{
+    constexpr unsigned ring = CHUNKS * PITCH;
+    const int size = 1 << shift, width = (int)own.half_width, r = at & (size - 1), segment = at >> shift;
+    const int reach = Shape == TRIANGLE_BOX ? width - 1 : width, slot_before = slot_after(slot, CHUNKS - 1);
+    const unsigned ahead = (unsigned)(slot * PITCH + PADDED(at + width));
+    const unsigned behind = (unsigned)(slot_before * PITCH + PADDED(at + CHUNK - reach));
+    const struct triangle_sums before =
+        segment > 0 ? window->totals[slot][segment - 1] : window->totals[slot_before][(CHUNK >> shift) - 1];
+    if (width == 1)
+        return (double)samples<Dtype>::get(line.dtype_from(), line.from + i * line.from_stride);
+    return triangle_output(
+        Shape, window->sums[min(ahead, ahead - ring)], window->sums[min(behind, behind - ring)],
+        Shape == TRIANGLE_BOX ? 0 : window->sums[slot * PITCH + PADDED(at)],
+        triangle_line(&own, size, r + width >= size, r < reach, window->totals[slot][segment], before), r, own.scale);
+}
+
+/* As write_chunk. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape>
+static __device__ __forceinline__ void write_own_chunk(const struct window *window, const struct line<Dtype> &line,
+                                                       const struct triangle &triangle, int shift, int slot,
+                                                       int64_t origin)
+{
+#pragma unroll 1
+    for (int at = (int)threadIdx.x; at < CHUNK; at += THREADS) {
+        const int64_t i = origin + at;
+        if (i < line.begin || i >= line.end)
+            continue;
+        const struct triangle own = triangle_with(&triangle, line.own.get(i));
+        const bool keeps = triangle_keeps(&own, i, line.length);
+        line.put(i, keeps ? own_output<Dtype, Shape>(window, line, own, shift, slot, at, i) : 0);
+    }
+}
+
 /*
  * Rows.
  */
@@ -253,7 +304,7 @@ static __device__ __forceinline__ int64_t chunk_of(int64_t i)
 }
 
 /* Two barriers for each chunk: before its sums go where the last chunk but two was, and behind them. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
+template <enum scand_dtype Dtype, enum triangle_shape Shape, bool Own>
 static __device__ __forceinline__ void filter_row(struct window *window, const struct line<Dtype> &line,
                                                   const struct triangle &triangle, struct segments segments)
 {
@@ -280,14 +331,16 @@ static __device__ __forceinline__ void filter_row(struct window *window, const s
             sums = group_sums<Dtype>(window, segments, x);
         }
         __syncthreads();
-        if (writes)
+        if (writes && !Own)
             find_lines(window, triangle, segments.shift, before);
         if (needed)
             write_sums(window, Shape, segments, x, sums, slot);
         __syncthreads();
         if (chunk < last)
             load_leaf(line, triangle.boundary, segments, begin + CHUNK + mine, &leaf);
-        if (writes)
+        if (writes && Own)
+            write_own_chunk<Dtype, Shape>(window, line, triangle, segments.shift, before, begin - CHUNK);
+        else if (writes)
             write_chunk<Dtype, Shape>(window, line, triangle, segments.shift, before, begin - CHUNK);
         slot = slot_after(slot, 1);
     }
@@ -301,13 +354,15 @@ template <enum scand_dtype Dtype> static __device__ void copy_row(const struct l
     }
 }
 
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
-static __global__ void __launch_bounds__(THREADS, BLOCKS)
+/* Own: outputs have half-widths of their own. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape, bool Own>
+static __global__ void __launch_bounds__(THREADS, Own ? BLOCKS_OWN : BLOCKS)
     triangle_tiles(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct triangle triangle,
                    const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
     extern __shared__ unsigned char step_shared[];
     struct window *window = (struct window *)step_shared;
+    const struct step_operand *half_widths = &rows.further[TRIANGLE_HALF_WIDTHS];
     const struct step_tile tile = step_block_tile(tiles, begin);
     const int size = (int)triangle_segment(triangle.half_width), leaves = size / TRIANGLE_LEAF;
     struct segments segments = {.shift = 31 - __clz(size),
@@ -325,37 +380,39 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
         line.length = (int64_t)step_length(&rows, &rows.input, row);
         line.begin = (int64_t)tile.begin;
         line.end = (int64_t)step_end(&rows, &tile, row);
+        if constexpr (Own)
+            line.own = {step_row(&rows, half_widths, row), half_widths->stride, half_widths->dtype};
         triangle_kept(&triangle, (uint64_t)line.length, &kept_from, &kept_to);
         line.kept_from = (int64_t)kept_from;
         line.kept_to = (int64_t)kept_to;
-        if (triangle.half_width == 1)
+        if (triangle.half_width == 1 && !Own)
             copy_row(line);
         else if (line.begin < line.end)
-            filter_row<Dtype, Shape>(window, line, triangle, segments);
+            filter_row<Dtype, Shape, Own>(window, line, triangle, segments);
     }
 }
 
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
+template <enum scand_dtype Dtype, enum triangle_shape Shape, bool Own>
 static cudaError_t launch_shape(const struct step_rows *rows, const struct triangle *triangle,
                                 const struct step_tiles *tiles, uint64_t begin, uint64_t end, void *stream)
 {
     const cudaError_t error = cudaFuncSetAttribute(
-        triangle_tiles<Dtype, Shape>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(struct window));
+        triangle_tiles<Dtype, Shape, Own>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(struct window));
     if (error)
         return error;
     return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
-        triangle_tiles<Dtype, Shape>
+        triangle_tiles<Dtype, Shape, Own>
             <<<grid, THREADS, sizeof(struct window), (cudaStream_t)stream>>>(*rows, *triangle, *tiles, first);
     });
 }
 
-template <enum scand_dtype Dtype>
+template <enum scand_dtype Dtype, bool Own>
 static cudaError_t launch(const struct step_rows *rows, const struct triangle *triangle, const struct step_tiles *tiles,
                           uint64_t begin, uint64_t end, void *stream)
 {
     return triangle->shape == TRIANGLE_BOX
-               ? launch_shape<Dtype, TRIANGLE_BOX>(rows, triangle, tiles, begin, end, stream)
-               : launch_shape<Dtype, TRIANGLE_TRIANGLE>(rows, triangle, tiles, begin, end, stream);
+               ? launch_shape<Dtype, TRIANGLE_BOX, Own>(rows, triangle, tiles, begin, end, stream)
+               : launch_shape<Dtype, TRIANGLE_TRIANGLE, Own>(rows, triangle, tiles, begin, end, stream);
 }
 
 static bool are_dense(const struct step_rows *rows, enum scand_dtype dtype)
@@ -368,11 +425,16 @@ extern "C" int triangle_launch(const struct step_rows *rows, const void *params,
                                uint64_t begin, uint64_t end, void *stream)
 {
     const struct triangle *triangle = (const struct triangle *)params;
+    const bool own = rows->further[TRIANGLE_HALF_WIDTHS].origin;
+    if (own && are_dense(rows, SCAND_DTYPE_F32))
+        return launch<SCAND_DTYPE_F32, true>(rows, triangle, tiles, begin, end, stream);
+    if (own)
+        return launch<SCAND_DTYPE_COUNT, true>(rows, triangle, tiles, begin, end, stream);
     if (are_dense(rows, SCAND_DTYPE_F32))
-        return launch<SCAND_DTYPE_F32>(rows, triangle, tiles, begin, end, stream);
+        return launch<SCAND_DTYPE_F32, false>(rows, triangle, tiles, begin, end, stream);
     if (are_dense(rows, SCAND_DTYPE_F64))
-        return launch<SCAND_DTYPE_F64>(rows, triangle, tiles, begin, end, stream);
+        return launch<SCAND_DTYPE_F64, false>(rows, triangle, tiles, begin, end, stream);
     if (are_dense(rows, SCAND_DTYPE_F16))
-        return launch<SCAND_DTYPE_F16>(rows, triangle, tiles, begin, end, stream);
-    return launch<SCAND_DTYPE_COUNT>(rows, triangle, tiles, begin, end, stream);
+        return launch<SCAND_DTYPE_F16, false>(rows, triangle, tiles, begin, end, stream);
+    return launch<SCAND_DTYPE_COUNT, false>(rows, triangle, tiles, begin, end, stream);
 }

@@ -14,6 +14,8 @@ struct line {
     const char *from;
     int64_t stride, length, segment; /* samples of a segment */
     enum scand_dtype dtype;
+    const struct step_operand *half_widths;
+    const char *own; /* the row's half-widths, or NULL */
 };
 
 static double sample(const struct line *line, int64_t i)
@@ -63,10 +65,10 @@ static void segment_sums(const struct line *line, int64_t number, struct segment
 }
 
 /* Of the middle one of three segments. */
-static double output(const struct line *line, const struct segment segments[3], int64_t r)
+static double output(const struct line *line, const struct triangle *triangle, const struct segment segments[3],
+                     int64_t r)
 {
     const struct segment *before = &segments[0], *here = &segments[1], *after = &segments[2];
-    const struct triangle *triangle = line->triangle;
     const int64_t width = triangle->half_width, ahead = r + width, size = line->segment;
     const int64_t behind = triangle->shape == TRIANGLE_BOX ? r - width + 1 : r - width;
     return triangle_output(
@@ -76,20 +78,27 @@ static double output(const struct line *line, const struct segment segments[3], 
         triangle->scale);
 }
 
+static struct triangle triangle_of(const struct line *line, uint64_t i)
+{
+    if (!line->own)
+        return *line->triangle;
+    const char *at = line->own + (int64_t)i * line->half_widths->stride;
+    return triangle_with(line->triangle, codec_decode_integer(line->half_widths->dtype, at));
+}
+
 static void row_reference(const struct line *line, uint64_t begin, uint64_t end, const struct step_operand *to,
                           char *row)
 {
     struct segment segments[3];
-    uint64_t from, until;
-    triangle_kept(line->triangle, (uint64_t)line->length, &from, &until);
     for (uint64_t i = begin; i < end; i++) {
         const int64_t number = (int64_t)i / line->segment, r = (int64_t)i % line->segment;
         if (line->triangle->half_width > 1 && (i == begin || r == 0))
             for (int64_t k = 0; k < 3; k++)
                 segment_sums(line, number - 1 + k, &segments[k]);
-        double y = line->triangle->half_width > 1 ? output(line, segments, r) : sample(line, (int64_t)i);
-        if (i < from || i >= until)
-            y = 0;
+        const struct triangle triangle = triangle_of(line, i);
+        double y = 0;
+        if (triangle_keeps(&triangle, (int64_t)i, line->length))
+            y = triangle.half_width > 1 ? output(line, &triangle, segments, r) : sample(line, (int64_t)i);
         step_put_f64(to->dtype, y, row + (int64_t)i * to->stride);
     }
 }
@@ -98,6 +107,7 @@ static void triangle_reference(const struct step_rows *rows, const void *params,
                                void *scratch)
 {
     const struct triangle *triangle = params;
+    const struct step_operand *half_widths = &rows->further[TRIANGLE_HALF_WIDTHS];
     (void)scratch;
     for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
         const struct line line = {.triangle = triangle,
@@ -105,7 +115,9 @@ static void triangle_reference(const struct step_rows *rows, const void *params,
                                   .stride = rows->input.stride,
                                   .length = (int64_t)step_length(rows, &rows->input, row),
                                   .segment = triangle_segment(triangle->half_width),
-                                  .dtype = rows->input.dtype};
+                                  .dtype = rows->input.dtype,
+                                  .half_widths = half_widths,
+                                  .own = half_widths->origin ? step_row(rows, half_widths, row) : NULL};
         row_reference(&line, tile->begin, step_end(rows, tile, row), &rows->output, step_row(rows, &rows->output, row));
     }
 }
@@ -117,10 +129,18 @@ static struct step_tiling triangle_tiling(const struct step_rows *rows, const vo
     return (struct step_tiling){.rows = length > 0 && length < elements ? elements / length : 1, .elements = elements};
 }
 
+static uint64_t triangle_index_below(const void *params, uint32_t further)
+{
+    const struct triangle *triangle = params;
+    return further == TRIANGLE_HALF_WIDTHS ? UINT64_C(1) + triangle->half_width : 0;
+}
+
 STEP_DECLARE(triangle);
 const struct step_kernel triangle_kernel = {.name = "triangle",
                                             .in_place = false,
                                             .tiling = triangle_tiling,
                                             .least_elements = 4096,
+                                            .index_below = triangle_index_below,
+                                            .index_from = 1,
                                             .reference = triangle_reference,
                                             .cpu = STEP_BUILDS(triangle)};

@@ -12,6 +12,10 @@
  * "Earth Soundings Analysis" and of anti-aliased Kirchhoff migration (Lumley, Claerbout and Bevc, 1994); with REFLECT
  * it is Madagascar's.
  *
+ * Each output may have a half-width of its own, K[i], from 1 to K, and the scale that goes with it: against aliasing
+ * they change with time and offset. It is then computed as said below, of the segments that K has and with K[i] in
+ * place of K; y[i] = x[i] where K[i] is 1, and 0 where it is out of range.
+ *
  * How it is computed, all in f64. The row, extended by as much as is needed on both sides, is cut into segments of G
  * samples, the power of two that triangle_segment says, from sample 0 on. Each segment has sums of its own, which know
  * nothing of what lies before it:
@@ -48,10 +52,37 @@ struct triangle {
     uint32_t half_width; /* K: 1 to TRIANGLE_HALF_WIDTH_MAX */
     enum triangle_shape shape;
     enum boundary boundary;
-    double scale; /* 1 if half_width is 1 */
+    double scale;          /* 1 if half_width is 1 */
+    enum window_norm norm; /* where outputs have half-widths of their own, for their scales */
 };
 
+/* A further operand: the half-width of each output, or NULL: that of the struct is everyone's. */
+enum { TRIANGLE_HALF_WIDTHS };
+
 extern const struct step_kernel triangle_kernel;
+
+CODEC_INLINE double triangle_scale(enum triangle_shape shape, enum window_norm norm, double half_width)
+{
+    const bool is_box = shape == TRIANGLE_BOX;
+    switch (norm) {
+    case WINDOW_NORM_AREA:
+        return is_box ? 1 / (2 * half_width - 1) : 1 / (half_width * half_width);
+    case WINDOW_NORM_HEIGHT:
+        return is_box ? 1 : 1 / half_width;
+    case WINDOW_NORM_NONE:
+        break;
+    }
+    return 1;
+}
+
+/* The triangle of an output with a half-width of its own; of one that is out of range the half-width is 0. */
+CODEC_INLINE struct triangle triangle_with(const struct triangle *triangle, uint64_t half_width)
+{
+    struct triangle own = *triangle;
+    own.half_width = half_width <= triangle->half_width ? (uint32_t)half_width : 0;
+    own.scale = triangle_scale(own.shape, own.norm, own.half_width);
+    return own;
+}
 
 /* Samples of a segment: the power of two from K on. */
 CODEC_INLINE uint32_t triangle_segment(uint32_t half_width)
@@ -80,6 +111,13 @@ CODEC_INLINE void triangle_kept(const struct triangle *triangle, uint64_t length
     const uint64_t reach = triangle->half_width - (triangle->shape == TRIANGLE_BOX);
     *from = skips ? reach : 0;
     *to = !skips ? length : length > reach ? length - reach : 0;
+}
+
+/* The same of an output with a half-width of its own: not skipped, and in range. */
+CODEC_INLINE bool triangle_keeps(const struct triangle *own, int64_t i, int64_t length)
+{
+    const int64_t reach = (int64_t)own->half_width - (own->shape == TRIANGLE_BOX);
+    return own->half_width > 0 && (own->boundary != BOUNDARY_SKIP || (i >= reach && i < length - reach));
 }
 
 /* What some samples in a row add up to: the single sum and the double sum behind the last of them. */

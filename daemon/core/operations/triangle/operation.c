@@ -7,33 +7,32 @@
 
 _Static_assert(LIMIT_HALF_WIDTH <= TRIANGLE_HALF_WIDTH_MAX, "the kernel has sums for that many samples");
 
-static double scale_of(enum triangle_shape shape, enum window_norm norm, double half_width)
+/* They are looked at in rows of one length. */
+static int check_half_widths(const struct asked *asked, const struct msg_tensor *half_widths, struct error *error)
 {
-    const bool is_box = shape == TRIANGLE_BOX;
-    switch (norm) {
-    case WINDOW_NORM_AREA:
-        return is_box ? 1 / (2 * half_width - 1) : 1 / (half_width * half_width);
-    case WINDOW_NORM_HEIGHT:
-        return is_box ? 1 : 1 / half_width;
-    case WINDOW_NORM_NONE:
-        break;
-    }
-    return 1;
+    char field[FIELD_NAME_BYTES];
+    if (half_widths->shape_count == 0 || !request_is_ragged(asked->request))
+        return 0;
+    return error_set(error, -EINVAL,
+                     "\"%s\" is given, but \"offsets\" makes ragged rows; allowed then: one \"half_width\" for all "
+                     "samples; leave it out",
+                     request_field(asked->request, asked->step, "half_widths", field));
 }
 
 static int check(const struct asked *asked, enum triangle_shape shape, uint64_t half_width, enum window_norm norm,
-                 enum boundary boundary, struct step *step, struct error *error)
+                 enum boundary boundary, const struct msg_tensor *half_widths, struct step *step, struct error *error)
 {
     const struct triangle parameters = {.half_width = (uint32_t)half_width,
                                         .shape = shape,
                                         .boundary = boundary,
-                                        .scale = scale_of(shape, norm, (double)half_width)};
+                                        .scale = triangle_scale(shape, norm, (double)half_width),
+                                        .norm = norm};
     char field[FIELD_NAME_BYTES];
     int r;
     if (half_width == 0)
         return error_set(error, -EINVAL, "\"%s\" is 0; allowed: 1 to %d",
                          request_field(asked->request, asked->step, "half_width", field), LIMIT_HALF_WIDTH);
-    if ((r = check_floats(asked, error)))
+    if ((r = check_floats(asked, error)) || (r = check_half_widths(asked, half_widths, error)))
         return r;
     step_set_parameters(step, &parameters, sizeof parameters);
     return check_output_dtype(asked->in.dtype, asked->output, error);
@@ -43,27 +42,32 @@ static int triangle_check(const struct asked *asked, struct step *step, struct e
 {
     const struct msg_triangle *message = &asked->request->params->steps[asked->step].triangle;
     return check(asked, TRIANGLE_TRIANGLE, message->half_width, (enum window_norm)message->norm,
-                 (enum boundary)message->boundary, step, error);
+                 (enum boundary)message->boundary, &message->half_widths, step, error);
 }
 
 static int box_check(const struct asked *asked, struct step *step, struct error *error)
 {
     const struct msg_box *message = &asked->request->params->steps[asked->step].box;
     return check(asked, TRIANGLE_BOX, message->half_width, (enum window_norm)message->norm,
-                 (enum boundary)message->boundary, step, error);
+                 (enum boundary)message->boundary, &message->half_widths, step, error);
 }
 
-/* Two sums, and a difference of two or three of them. */
+static bool has_half_widths(const struct step *step)
+{
+    return step->further[TRIANGLE_HALF_WIDTHS] > 0;
+}
+
+/* Two sums, and a difference of two or three of them, of places and with a scale that may be every output's own. */
 static uint64_t triangle_work(const struct step *step)
 {
-    (void)step;
-    return 3;
+    return has_half_widths(step) ? 8 : 3;
 }
 
 static void triangle_describe(const struct step *step, char *out, size_t size)
 {
     const struct triangle *triangle = (const void *)step->parameters;
-    snprintf(out, size, "of half-width %" PRIu32, triangle->half_width);
+    snprintf(out, size, has_half_widths(step) ? "of half-widths up to %" PRIu32 : "of half-width %" PRIu32,
+             triangle->half_width);
 }
 
 const struct operation operation_triangle = {
