@@ -98,6 +98,7 @@
 #define LIMIT_USER_LOAD_BYTES  LIMIT_LOAD_BYTES /* and the memory for them */
 #define LIMIT_LOADS            1024             /* the same of all users: each may have half of what the others leave */
 #define LIMIT_ALL_LOAD_BYTES   GIB(4)
+#define LIMIT_LOAD_MS          300000  /* for which a chunk may take to be read, with its turns */
 #define LIMIT_KEPT_LOAD_BYTES  MIB(64) /* of that memory, kept for the next while nothing is in it */
 
 /* Scans. */

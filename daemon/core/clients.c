@@ -125,6 +125,8 @@ bool service_is_full(struct service *service, uid_t uid)
         return true;
     if (!user)
         return false;
+    if (user->closing_fds > LIMIT_USER_WAITING_FDS)
+        return true;
     uint64_t left = free_connections(service, user, service->stats.clients_open, user->connections);
     return !may_be_told(user, left) && (user->used[QUOTA_CONNECTIONS] >= user->most[QUOTA_CONNECTIONS] ||
                                         !has_fair_share_left(service, user, user->connections, left));

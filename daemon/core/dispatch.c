@@ -185,6 +185,8 @@ static void watch_fds(struct client *client)
     size_t size;
     uint32_t msgid;
     struct error error;
+    if (user->closing_fds > LIMIT_USER_WAITING_FDS)
+        client->failed = true; /* their file systems do not let go of them: nothing that brings more is read */
     client_count_fds(client, connection_fd_count(client->connection));
     unsigned left = LIMIT_WAITING_FDS - (service->waiting_fds - user->waiting_fds);
     unsigned most = left / 2 < LIMIT_USER_WAITING_FDS ? left / 2 : LIMIT_USER_WAITING_FDS;

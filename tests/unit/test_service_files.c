@@ -599,6 +599,83 @@ static void a_deadline_passes_while_it_is_read(void)
     end();
 }
 
+/* Its file system does not answer: the job ends, and what the reader has ends with the reader. */
+static void a_read_that_never_ends_ends_its_job(void)
+{
+    begin();
+    const uint64_t limit_us = (uint64_t)LIMIT_LOAD_MS * 1000;
+    uint32_t first = submit(0, 4);
+    struct work *hung = rig_pop_work(0);
+    rig_pass(limit_us / 2);
+    uint32_t second = submit(4, 4); /* which waits for the first, since it writes to the same place */
+    rig_pass(limit_us / 2 - 1000);
+    CHECK(is_silent(anna));
+    rig_pass(1000);
+    CHECK_CONTAINS(refusal(anna, first, SCAND_TIMED_OUT),
+                   "job.submit: a file that it reads did not give a chunk in 300 s; the output is incomplete: see "
+                   "whether its file system answers, and submit it again");
+    rig_run_work();
+    rig_complete_all();
+    CHECK(done(second));
+    CHECK_EQ(rig.service.loads.used, 1); /* the reader's */
+    rig_help(hung);
+    end();
+}
+
+/*
+ * Descriptors of anything.
+ */
+
+/* Files of some program's own file system are closed when that likes: never by the loop or a helper. */
+static void readers_close_what_is_no_memory(void)
+{
+    int ends[2];
+    begin();
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    struct msg_buffer_import_params params = {100, 0, 1};
+    uint32_t msgid = ask_with(anna, METHOD_buffer_import, &params, ends, 1);
+    REQUIRE(rig.work_count == 1 && rig.service.helpers.out == 1);
+    rig_help(rig_pop_work(0));
+    CHECK_CONTAINS(refusal(anna, msgid, SCAND_DESCRIPTOR), "no memfd");
+    CHECK(rig.work_count == 1 && rig.service.readers.out == 1 && rig.service.helpers.out == 0);
+    rig_run_work();
+    params.fds = 2; /* of which one comes, and nobody takes it */
+    msgid = ask_with(anna, METHOD_buffer_import, &params, ends, 1);
+    CHECK_CONTAINS(refusal(anna, msgid, SCAND_DESCRIPTOR), "announces 2 descriptors, but 1 came");
+    CHECK(rig.work_count == 1 && rig.service.readers.out == 1);
+    rig_run_work();
+    msgid = ask_with(anna, METHOD_buffer_import, &params, &file, 1); /* memory: at once */
+    CHECK_CONTAINS(refusal(anna, msgid, SCAND_DESCRIPTOR), "1 came");
+    CHECK_EQ(rig.work_count, 0);
+    close(ends[0]);
+    close(ends[1]);
+    end();
+}
+
+/* Of whoever sends more and more of them nothing is read until they are closed. */
+static void what_is_being_closed_is_bounded(void)
+{
+    int ends[2], many[100];
+    begin();
+    struct caller *bert = user_greet(BERT);
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    for (size_t i = 0; i < 100; i++)
+        many[i] = ends[0];
+    struct msg_buffer_import_params params = {100, 0, 101};
+    for (int i = 0; i < 6; i++) {
+        CHECK(!anna->over);
+        ask_with(anna, METHOD_buffer_import, &params, many, 100);
+    }
+    CHECK(anna->over && service_is_full(&rig.service, ANNA) && !service_is_full(&rig.service, BERT));
+    CHECK(granted(bert, METHOD_server_ping, &(struct msg_nothing){}, NULL));
+    user_close(anna);
+    rig_run_work();
+    CHECK(!service_is_full(&rig.service, ANNA));
+    close(ends[0]);
+    close(ends[1]);
+    end();
+}
+
 /*
  * What is refused.
  */
@@ -760,6 +837,9 @@ int main(int argc, char **argv)
         TEST(a_buffer_is_released_while_it_is_read),
         TEST(a_client_goes_meanwhile),
         TEST(a_deadline_passes_while_it_is_read),
+        TEST(a_read_that_never_ends_ends_its_job),
+        TEST(readers_close_what_is_no_memory),
+        TEST(what_is_being_closed_is_bounded),
         TEST(only_files_are_taken),
         TEST(arguments_are_checked),
         TEST(read_only_memory_is_taken),

@@ -28,6 +28,7 @@ struct load {
     struct service *service;
     struct user *user; /* held */
     bool done;         /* the readers are done with it */
+    uint64_t until_us; /* when it has to be */
     bool of_values;    /* for a check of values: what comes next of them */
     uint64_t first, count;
     struct block *block;

@@ -92,10 +92,11 @@ static void dismantle_done(struct work *work)
     free(self);
 }
 
-/* Slow work on a buffer, which on a file may take as long as its file system likes. */
+/* Slow work on a buffer. On what is a file, or may be one, it takes as long as the file system likes. */
 static void defer(struct service *service, const struct buffer *buffer, struct work *work)
 {
-    (buffer->source == BUFFER_FILE ? service_read : service_defer)(service, buffer->user, work);
+    const bool unknown = buffer->source == BUFFER_IMPORT && !buffer->checked && work->run == dismantle_run;
+    (unknown || buffer->source == BUFFER_FILE ? service_read : service_defer)(service, buffer->user, work);
 }
 
 static void dismantle(struct service *service, struct buffer *buffer)

@@ -1,5 +1,6 @@
 #include "descriptors.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 struct closing {
     struct work work;  /* first */
     struct user *user; /* held */
+    size_t counted;    /* of the user's unknown descriptors */
     size_t count;
     int fds[LIMIT_MESSAGE_FDS];
 };
@@ -27,34 +29,57 @@ static bool closing_run(struct work *work)
 static void closing_done(struct work *work)
 {
     struct closing *self = (struct closing *)work;
+    self->user->closing_fds -= (unsigned)self->counted;
     user_unhold(self->user);
     free(self);
 }
 
-static uint64_t pages_bytes(int fd)
+/* Who closes it: the loop what is soon closed, helpers what takes its time. What is no memory may be a file of some
+ * program's own file system, which answers to its end when it likes: not even its size is asked for here. */
+enum closer { CLOSER_LOOP, CLOSER_HELPER, CLOSER_READER };
+
+static enum closer closer_of(int fd, uint64_t *left_bytes)
 {
     struct stat status;
-    return fstat(fd, &status) ? 0 : (uint64_t)status.st_blocks * 512;
+    if (fcntl(fd, F_GET_SEALS) < 0)
+        return CLOSER_READER;
+    const uint64_t bytes = fstat(fd, &status) ? 0 : (uint64_t)status.st_blocks * 512;
+    if (bytes > *left_bytes)
+        return CLOSER_HELPER;
+    *left_bytes -= bytes;
+    return CLOSER_LOOP;
+}
+
+/* Without memory for it the loop closes all. */
+static struct closing *closing_create(struct user *user, bool lasts)
+{
+    struct closing *self = malloc(sizeof *self);
+    if (!self)
+        return NULL;
+    *self = (struct closing){.work = {.run = closing_run, .done = closing_done, .lasts = lasts}, .user = user};
+    user_hold(user);
+    return self;
 }
 
 void descriptors_drop(struct service *service, struct user *user, const int *fds, size_t count)
 {
-    struct closing *slow = NULL;
-    uint64_t fast_bytes = 0;
+    struct closing *slow = NULL, *unknown = NULL;
+    uint64_t left_bytes = LOOP_BYTES;
     for (size_t i = 0; i < count; i++) {
-        uint64_t bytes = pages_bytes(fds[i]);
-        bool fast = bytes <= LOOP_BYTES - fast_bytes;
-        if (!fast && !slow && (slow = malloc(sizeof *slow)))
-            *slow = (struct closing){.work = {.run = closing_run, .done = closing_done, .lasts = true}, .user = user};
-        if (fast)
-            fast_bytes += bytes;
-        if (fast || !slow)
+        const enum closer closer = closer_of(fds[i], &left_bytes);
+        struct closing **list = closer == CLOSER_READER ? &unknown : &slow;
+        if (closer != CLOSER_LOOP && !*list)
+            *list = closing_create(user, closer == CLOSER_HELPER);
+        if (closer == CLOSER_LOOP || !*list)
             close(fds[i]);
         else
-            slow->fds[slow->count++] = fds[i];
+            (*list)->fds[(*list)->count++] = fds[i];
     }
-    if (!slow)
-        return;
-    user_hold(user);
-    service_defer(service, user, &slow->work);
+    if (slow)
+        service_defer(service, user, &slow->work);
+    if (unknown) {
+        unknown->counted = unknown->count;
+        user->closing_fds += (unsigned)unknown->count;
+        service_read(service, user, &unknown->work);
+    }
 }

@@ -1,6 +1,7 @@
 #include "feeder.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/core/jobs/ending.h"
@@ -66,6 +67,8 @@ static void load_start(struct service *service, struct loads *loads, struct load
     loads->count++;
     if (!load->of_values)
         loads->next_row += load->count;
+    load->until_us = service->ops->now_us(service->context) + (uint64_t)LIMIT_LOAD_MS * 1000;
+    service_wake_by(service, load->until_us);
     load->work = (struct work){.run = load_run, .done = load_done, .is_wanted = load_is_wanted};
     load->loads = loads;
     load->service = service;
@@ -175,4 +178,40 @@ void feeder_pump(struct service *service)
     while ((ring = ring->next) != service->feeding);
     while (service->feeding && users > 0)
         users -= feed_first(service);
+}
+
+/* The first of a user's jobs whose time is over, if there is one; lowers *earliest_us to that of the others. */
+static struct job *late_job(const struct feed_queue *queue, uint64_t now_us, uint64_t *earliest_us)
+{
+    for (const struct loads *loads = queue->first; loads; loads = loads->next)
+        for (const struct load *load = loads->first; load; load = load->next) {
+            if (!load->done && load->until_us <= now_us && loads->job->outcome.code == 0)
+                return loads->job;
+            if (!load->done && load->until_us > now_us)
+                *earliest_us = least(*earliest_us, load->until_us);
+        }
+    return NULL;
+}
+
+static void job_expire(struct service *service, struct job *job)
+{
+    char message[LIMIT_ERROR_BYTES];
+    snprintf(message, sizeof message,
+             "a file that it reads did not give a chunk in %d s; the output is incomplete: see whether its file system "
+             "answers, and submit it again",
+             LIMIT_LOAD_MS / 1000);
+    job_abandon(service, job, -ETIMEDOUT, message);
+}
+
+uint64_t feeder_expire(struct service *service, uint64_t now_us)
+{
+    uint64_t earliest_us = UINT64_MAX;
+    struct ring *ring = service->feeding;
+    while (ring) {
+        struct job *late = late_job((struct feed_queue *)ring, now_us, &earliest_us);
+        if (late)
+            job_expire(service, late); /* which may end others, and empty queues: all over again */
+        ring = late ? service->feeding : ring->next == service->feeding ? NULL : ring->next;
+    }
+    return earliest_us;
 }

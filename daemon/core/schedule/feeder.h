@@ -7,6 +7,8 @@
  * 3. The number of loads and their memory are bounded for each user and, by the rule of stock.h, so that others have
  *    some. A load for which there is no room waits, and so do those of the user's jobs behind it.
  * 4. Readers are threads of which users take turns (helpers.h).
+ * 5. A load that is not read in LIMIT_LOAD_MS ends its job, so that a file system which hangs keeps no daemon from
+ *    draining.
  */
 #ifndef DAEMON_FEEDER_H
 #define DAEMON_FEEDER_H
@@ -15,5 +17,7 @@
 
 /* Begins to read as much as may be. */
 void feeder_pump(struct service *service);
+/* Ends jobs that wait for a file for too long. The earliest time at which that is so of others. */
+uint64_t feeder_expire(struct service *service, uint64_t now_us);
 
 #endif

@@ -47,6 +47,8 @@ static uint64_t expire_jobs(struct service *service, struct client *client, uint
 static void expire_all(struct service *service, uint64_t now_us)
 {
     uint64_t earliest_us = waiting_expire(service, now_us);
+    const uint64_t load_us = feeder_expire(service, now_us);
+    earliest_us = load_us < earliest_us ? load_us : earliest_us;
     for (struct client *client = service->clients; client; client = client->next) {
         uint64_t at_us = expire_jobs(service, client, now_us);
         if (at_us < earliest_us)
