@@ -166,7 +166,7 @@ class Rsf(ScanctlTest):
             self.check_text(self.text_of("wide.rsf"), form.replace("float", "double"), 8, os.path.realpath(self.path("data/wide.rsf@")))
             self.assertEqual(self.read("data/wide.rsf@"), packed(self.ACROSS, "d", big=big))
             shutil.rmtree(self.path("data"))
-        self.fail_with(64, "no axis of that name; it may be Offset, Time, -3 to 2", "scan", self.path("in.rsf"), "-o", self.path("x.rsf"), "--axis", "cmp")
+        self.fail_with(64, "no axis of that name; it may be gather, Offset, Time, -3 to 2", "scan", self.path("in.rsf"), "-o", self.path("x.rsf"), "--axis", "receiver")
 
     def test_one_file_and_pipes(self):
         given = (self.TEXT + 'data_format="native_float" in="stdin"\n').encode() + b"\014\014\004" + packed(self.VALUES, big=False)
@@ -379,6 +379,74 @@ class SeveralFiles(ScanctlTest):
         self.assertEqual(os.listdir(self.path("results")), ["a.su"])
         self.fail_with(73, "none/a.su: cannot be created", "scan", good, "-o", self.path("none") + "/")
         self.fail_with(64, "2 inputs and -o is .* give a folder that exists", "scan", good, bad, "-o", self.path("none"))
+
+
+class Scale(ScanctlTest):
+    """Results multiplied by a number, or by what the file says lies between two samples."""
+
+    ROW = [1.0, 2.0, 3.0, -1.5]
+    SUMS = [1.0, 3.0, 6.0, 4.5]
+
+    def scaled(self, by):
+        return [f32(f32(value) * f32(by)) for value in self.SUMS]
+
+    def su(self, dt, big=True):
+        file = bytearray(su_file([self.ROW], big))
+        file[116:118] = struct.pack(">H" if big else "<H", dt)
+        return bytes(file)
+
+    def test_number(self):
+        self.write("in.npy", npy_header((4,)) + packed(self.ROW, big=False))
+        result = json.loads(self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"), "--scale", "0.004", "--json"))
+        self.assertEqual(result["scale"], 0.004)
+        self.assertEqual(floats(self.read("out.npy")[128:], big=False), self.scaled(0.004))
+        # What follows is multiplied, not what comes between; types and other words stay.
+        self.succeed("scan", self.path("in.npy"), "-o", self.path("two.npy"), "--then", "backward,accumulator=f32", "--scale", "-2", "-a", "f64")
+        self.assertEqual(floats(self.read("two.npy")[128:], big=False), [-29.0, -27.0, -21.0, -9.0])
+        self.succeed("scan", self.path("in.npy"), "-o", self.path("affine.npy"), "--op", "affine", "--coefficient", "2", "--scale", "10")
+        self.assertEqual(floats(self.read("affine.npy")[128:], big=False), [10.0, 40.0, 110.0, 205.0])
+        for wrong in ("0", "x", "", "nan", "inf", "1e"):
+            self.fail_with(64, f'--scale is "{wrong}"; it may be any number but 0, as in --scale 0.004, or dt', "scan", self.path("in.npy"), "-o", self.path("x"), "--scale", wrong)
+        self.fail_with(65, "--scale is dt, but its header does not say what lies between two samples along axis 0; give a number", "scan", self.path("in.npy"), "-o", self.path("x.npy"), "--scale", "dt")
+
+    def test_dt(self):
+        for big in (True, False):
+            self.write("in.su", self.su(2500, big))
+            self.succeed("scan", self.path("in.su"), "-o", self.path("out.su"), "--scale", "dt")
+            self.assertEqual(floats(self.read("out.su")[240:], big=big), self.scaled(0.0025))
+            self.assertEqual(self.read("out.su")[:240], self.read("in.su")[:240])
+            piped = run("scan", "-", "-o", "-", "--scale", "dt", "--format", "su", input=self.read("in.su"))
+            self.assertEqual(piped.stdout, self.read("out.su"), piped.stderr)
+            self.succeed("run", "scan forward scale=dt", self.path("in.su"), "-o", self.path("run.su"))
+            self.assertEqual(self.read("run.su"), self.read("out.su"))
+        self.fail_with(65, "--scale is dt, but its header does not say what lies between two samples along axis 0", "scan", self.path("in.su"), "-o", self.path("x.su"), "--scale", "dt", "--axis", "trace")
+        self.write("none.su", self.su(0))
+        self.fail_with(65, "a step has dt for a number, but its header does not say", "run", "diff derivative dt=dt", self.path("none.su"), "-o", self.path("x.su"))
+
+    def test_each_file_has_its_own(self):
+        os.mkdir(self.path("out"))
+        for name, dt in (("a.su", 1000), ("b.su", 2000)):
+            self.write(name, self.su(dt))
+        self.succeed("run", "scan forward scale=dt", self.path("a.su"), self.path("b.su"), "-o", self.path("out"))
+        for name, dt in (("a.su", 0.001), ("b.su", 0.002)):
+            self.assertEqual(floats(self.read(f"out/{name}")[240:], big=True), self.scaled(dt))
+
+    def test_segy_and_rsf(self):
+        for in_trace, in_binary, dt in ((500, 4000, 0.0005), (0, 4000, 0.004)):
+            file = bytearray(segy_file([self.ROW], 5))
+            file[3216:3218] = struct.pack(">H", in_binary)
+            file[3600 + 116 : 3600 + 118] = struct.pack(">H", in_trace)
+            self.write("in.sgy", bytes(file))
+            self.succeed("scan", self.path("in.sgy"), "-o", self.path("out.sgy"), "--scale", "dt")
+            self.assertEqual(floats(self.read("out.sgy")[3840:], big=True), self.scaled(dt))
+        self.write("samples", packed(self.ROW, big=False))
+        for said, dt in (("d1=0.25", 0.25), ('d1="-2" d2=7', -2.0)):
+            self.write("in.rsf", f'n1=4 {said} data_format="native_float" in="./samples"\n'.encode())
+            self.succeed("scan", self.path("in.rsf"), "-o", self.path("out.rsf"), "--scale", "dt")
+            self.assertEqual(floats(self.read("out.rsf@"), big=False), self.scaled(dt))
+        for said in ("", "d1=x", "d1=nan", "d1=0", "d1=1e999", "d2=1"):
+            self.write("in.rsf", f'n1=4 {said} data_format="native_float" in="./samples"\n'.encode())
+            self.fail_with(65, "--scale is dt, but its text does not say", "scan", self.path("in.rsf"), "-o", self.path("x.rsf"), "--scale", "dt")
 
 
 class OneNumber(ScanctlTest):

@@ -159,9 +159,26 @@ static void options_given(void)
     struct array cube = {.rank = 3, .labels = {"", "Offset", "Time"}};
     CHECK_EQ(axis_resolve(&options.files, "IN", &cube, &axis, &error), 0);
     CHECK_EQ(axis, 1);
+    cube.format = FORMAT_RSF;
     strcpy(cube.labels[1], "CMP");
     CHECK_EQ(axis_resolve(&options.files, "IN", &cube, &axis, &error), EX_USAGE);
-    CHECK_CONTAINS(error.text, "--axis is \"offset\", but IN has no axis of that name; it may be CMP, Time, -3 to 2");
+    CHECK_CONTAINS(error.text,
+                   "--axis is \"offset\", but IN has no axis of that name; it may be gather, CMP, Time, -3 to 2");
+    /* Axes without names have some, from the last one on. */
+    static const struct {
+        const char *words;
+        uint32_t axis;
+    } named[] = {{"in -o out --axis TIME", 3},  {"in -o out --axis sample", 3}, {"in -o out --axis offset", 2},
+                 {"in -o out --axis Trace", 2}, {"in -o out --axis shot", 1},   {"in -o out --axis cmp", 1},
+                 {"in -o out --axis line", 0}};
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        CHECK_EQ(parse(named[i].words), 0);
+        CHECK_EQ(axis_resolve(&options.files, "IN", &(struct array){.rank = 4}, &axis, &error), 0);
+        CHECK_EQ(axis, named[i].axis);
+    }
+    CHECK_EQ(parse("in -o out --axis shot"), 0);
+    CHECK_EQ(axis_resolve(&options.files, "IN", &(struct array){.rank = 2}, &axis, &error), EX_USAGE);
+    CHECK_CONTAINS(error.text, "it may be trace, sample, -2 to 1");
     static const char *const pairs[] = {
         "a.npy -o b.out",           "a.npy -o b", "a.npy -o -", "a -o b.raw", "a.b -o c.d", "a.npy -o c/b.NPY",
         "a.su --format raw -o b.su"};

@@ -119,6 +119,24 @@ void file_job_close(struct file_job *job)
     ragged_free(&job->ragged);
 }
 
+int file_job_spacing(const struct file_job *job, const char *asked, double *out, struct error *error)
+{
+    *out = job->array.spacing[job->axis];
+    if (*out)
+        return 0;
+    return fail(error, EX_DATAERR,
+                "%s: %s, but %s does not say what lies between two samples along axis %" PRIu32
+                "; give a number in its place",
+                job->input.name, asked, job->array.format == FORMAT_RSF ? "its text" : "its header", job->axis);
+}
+
+int file_job_steps(struct file_job *job, const struct pipeline *pipeline, struct pipeline *own, struct error *error)
+{
+    *own = *pipeline;
+    job->compute = compute_steps(own);
+    return own->wants_dt ? file_job_spacing(job, "a step has dt for a number", &own->dt, error) : 0;
+}
+
 static void partition_choose(struct file_job *job)
 {
     struct partition *partition = &job->partition;

@@ -7,6 +7,7 @@
 
 #include "client/scanctl/commands/options.h"
 #include "client/scanctl/formats/file.h"
+#include "client/scanctl/stream/pipeline.h"
 #include "client/scanctl/stream/stream.h"
 
 struct file_job {
@@ -35,6 +36,10 @@ struct file_job {
  * for anything. End with file_job_close, also after a failure. */
 int file_job_open(struct file_job *job, const struct file_options *options, const char *input_path,
                   const char *output_path, struct error *error);
+/* What lies between two samples along the axis; EX_DATAERR where the file does not say. `asked` begins the message. */
+int file_job_spacing(const struct file_job *job, const char *asked, double *out, struct error *error);
+/* Has the steps be computed: *own is a copy of theirs for this file, which lives as long as the job. */
+int file_job_steps(struct file_job *job, const struct pipeline *pipeline, struct pipeline *own, struct error *error);
 /* Computes and writes the result. */
 int file_job_run(struct file_job *job, struct scand *daemon, struct error *error);
 void file_job_close(struct file_job *job);

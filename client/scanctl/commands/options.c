@@ -328,18 +328,36 @@ int path_in_folder(const char *folder, const char *path, char **out, struct erro
     return fail(error, EX_TEMPFAIL, "%s: out of memory for the name of a file in it", folder);
 }
 
+/* What axes are called that have no name of their own, from the last one on; of an axis, the first one is told. */
+static const char *const axis_words[SCAND_RANK_MAX][4] = {
+    {"sample", "time"}, {"trace", "offset", "receiver"}, {"gather", "shot", "cmp"}, {"line"}};
+
+/* Those of SU and SEG-Y are among these words, and may be called by the others, too. */
+static bool axis_is_called(const struct array *array, uint32_t axis, const char *name)
+{
+    const char *const *words = axis_words[array->rank - 1 - axis];
+    if (!strcasecmp(array->labels[axis], name))
+        return true;
+    if (*array->labels[axis] && array->format == FORMAT_RSF)
+        return false;
+    for (size_t i = 0; i < 4 && words[i]; i++)
+        if (!strcasecmp(words[i], name))
+            return true;
+    return false;
+}
+
 static int axis_find(const char *axis_name, const char *path, const struct array *array, uint32_t *out,
                      struct error *error)
 {
     char names[SCAND_RANK_MAX * (LABEL_BYTES + 4)] = "";
     size_t used = 0;
     for (uint32_t i = 0; i < array->rank; i++) {
-        if (*array->labels[i] && !strcasecmp(array->labels[i], axis_name)) {
+        const char *label = *array->labels[i] ? array->labels[i] : axis_words[array->rank - 1 - i][0];
+        if (axis_is_called(array, i, axis_name)) {
             *out = i;
             return 0;
         }
-        if (*array->labels[i])
-            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s, ", array->labels[i]);
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s, ", label);
     }
     return fail(error, EX_USAGE, "--axis is \"%s\", but %s has no axis of that name; it may be %s%d to %" PRIu32,
                 axis_name, path, names, -(int)array->rank, array->rank - 1);

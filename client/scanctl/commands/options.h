@@ -49,6 +49,7 @@ enum {
     OPTION_DEADLINE,
     OPTION_THEN,
     OPTION_PROGRESS,
+    OPTION_SCALE,
 };
 
 /* The value of an option, for completion: one of these, or the number of a list, enum scand_list. */

@@ -64,16 +64,20 @@ static int reduce_run(struct file_job *job, struct reduce_options *options, stru
     struct scand *daemon;
     struct json json = {.file = NULL};
     struct printer printer = {.json = options->common.json ? &json : NULL};
+    struct pipeline pipeline;
     int result = reduce_options_types(options, &job->array, error);
     if (result)
         return result;
     result = reduce_check(job, options, error);
     if (result)
         return result;
-    result = remote_open_computing(options->common.socket_path, options->common.local, &daemon, error);
+    job->compute = compute_reduce(&options->reduce);
+    if (options->pipeline)
+        result = file_job_steps(job, options->pipeline, &pipeline, error);
+    if (!result)
+        result = remote_open_computing(options->common.socket_path, options->common.local, &daemon, error);
     if (result)
         return result;
-    job->compute = options->pipeline ? compute_steps(options->pipeline) : compute_reduce(&options->reduce);
     job->result = result_make(job, options);
     job->printer = options->output_path ? NULL : &printer;
     if (options->common.json)

@@ -22,7 +22,7 @@ static void report_scan(const struct scand_scan *scan, const struct scan_options
     json_close(json, ']');
 }
 
-static void report(const struct file_job *job, const struct scan_options *options, const struct scand_scan *scan,
+static void report(const struct file_job *job, const struct scan_options *options, const struct scaled_scan *scaled,
                    const struct scand_device *device)
 {
     struct json json = {.file = stdout};
@@ -35,7 +35,9 @@ static void report(const struct file_job *job, const struct scan_options *option
     if (options->pipeline)
         pipeline_report(options->pipeline, &json);
     else
-        report_scan(scan, options, &json);
+        report_scan(&scaled->scan, options, &json);
+    if (scaled->scale)
+        json_real(&json, "scale", scaled->scale);
     file_job_report_times(job, device, true, &json);
     json_close(&json, '}');
     fputc('\n', stdout);
@@ -80,24 +82,43 @@ static int result_make(struct file_job *job, const struct scan_options *options,
     return array_check_result(job->result.format, job->result.dtype, error);
 }
 
+/* What is computed, and lives as long as the job. */
+struct work {
+    struct scaled_scan scaled;
+    struct pipeline pipeline;
+};
+
+static int work_make(struct file_job *job, const struct scan_options *options, struct work *work, struct error *error)
+{
+    int result = 0;
+    if (options->pipeline)
+        return file_job_steps(job, options->pipeline, &work->pipeline, error);
+    work->scaled.scale = options->scale;
+    if (options->scale_is_dt)
+        result = file_job_spacing(job, "--scale is dt", &work->scaled.scale, error);
+    job->compute = work->scaled.scale ? compute_scaled_scan(&work->scaled) : compute_scan(&work->scaled.scan);
+    return result;
+}
+
 /* Connects for the first file, whose headers have been read then. */
 static int scan_run(struct file_job *job, const struct scan_options *options, struct scand **daemon,
                     struct error *error)
 {
-    struct scand_scan scan;
+    struct work work = {.scaled = {.scale = 0}};
     enum scand_dtype output;
-    int result = scan_options_types(options, &job->array, &scan, &output, error);
+    int result = scan_options_types(options, &job->array, &work.scaled.scan, &output, error);
     if (!result)
         result = result_make(job, options, output, error);
+    if (!result)
+        result = work_make(job, options, &work, error);
     if (!result && !*daemon)
         result = remote_open_computing(options->common.socket_path, options->common.local, daemon, error);
     if (result)
         return result;
-    job->compute = options->pipeline ? compute_steps(options->pipeline) : compute_scan(&scan);
     result = file_job_run(job, *daemon, error);
     if (!result && options->common.json) {
         struct scand_device device = remote_device(*daemon);
-        report(job, options, &scan, &device);
+        report(job, options, &work.scaled, &device);
     }
     return result;
 }

@@ -1,6 +1,8 @@
 #include "client/scanctl/commands/scan_options.h"
 
 #include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/scanctl/formats/file.h"
@@ -16,6 +18,8 @@ const struct option_row scan_options[] = {
     {"coefficient", OPTION_COEFFICIENT, 0, "A", VALUE_FREE, "of affine, y[i] = A y[i-1] + x[i]: a number, not 0"},
     {"coefficients", OPTION_COEFFICIENTS, 0, "FILE", VALUE_FILE,
      "of affine, one for each sample: a file of its own form, or raw samples of IN's type,\nin IN's shape"},
+    {"scale", OPTION_SCALE, 0, "A", VALUE_FREE,
+     "multiply the results by a number, or by what lies between two samples as IN says: dt"},
     {"accumulator", OPTION_ACCUMULATOR, 'a', "TYPE", SCAND_LIST_ACCUMULATOR,
      "what sums are kept in: f32 | f64 | f2 | exact [f64; integers: exact;\nwith --algorithm: f32]"},
     {"algorithm", OPTION_ALGORITHM, 0, "NAME", VALUE_FREE,
@@ -61,6 +65,18 @@ static int output_format_parse(struct scan_options *options, const char *argumen
     return fail(error, EX_USAGE, "--output-format is \"%s\"; it may be same, ieee", argument);
 }
 
+static int scale_parse(struct scan_options *options, const char *text, struct error *error)
+{
+    char *end;
+    options->scale_is_dt = !strcmp(text, "dt");
+    if (options->scale_is_dt)
+        return 0;
+    options->scale = strtod(text, &end);
+    if (end > text && !*end && isfinite(options->scale) && options->scale != 0)
+        return 0;
+    return fail(error, EX_USAGE, "--scale is \"%s\"; it may be any number but 0, as in --scale 0.004, or dt", text);
+}
+
 int scan_option_handle(void *context, int option, const char *argument, struct error *error)
 {
     struct scan_options *options = context;
@@ -90,6 +106,8 @@ int scan_option_handle(void *context, int option, const char *argument, struct e
     case OPTION_DEMEAN:
         scan->demean = 1;
         return 0;
+    case OPTION_SCALE:
+        return scale_parse(options, argument, error);
     case OPTION_COEFFICIENT:
         return coefficient_parse("coefficient", &scan->coefficient, argument, error);
     case OPTION_COEFFICIENTS:

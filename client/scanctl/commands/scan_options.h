@@ -18,6 +18,8 @@ struct scan_options {
     struct scand_step then[SCAND_STEPS_MAX];
     const char *then_text[SCAND_STEPS_MAX]; /* as they were given */
     enum scand_dtype output_dtype;          /* or TYPE_LEFT_OUT */
+    double scale;                           /* what the results are multiplied by; 0: nothing */
+    bool scale_is_dt;                       /* it is what lies between two samples */
     bool ieee;                              /* SEG-Y is written with IEEE floats */
     const struct pipeline *pipeline;        /* what is done in place of the scan; NULL: the scan */
 };

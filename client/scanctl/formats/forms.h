@@ -36,6 +36,9 @@ const char *npy_type(enum scand_dtype dtype);
 /* Names the axes. */
 void traces_label(struct array *array);
 uint64_t trace_ns(const unsigned char *header, enum byte_order order);
+/* What lies between two samples by a number of microseconds, in seconds; 0: it is not said. */
+double trace_dt(const unsigned char *dt, enum byte_order order);
+#define TRACE_DT_OFFSET 116 /* of that number in the header of a trace: bytes 117 and 118 */
 /* EX_DATAERR where a trace's ns is not what array->told_ns says, nor, if that is allowed, 0. */
 int traces_check(const struct array *array, const unsigned char *traces, uint64_t count, uint64_t first,
                  bool allow_zero, const char *name, struct error *error);

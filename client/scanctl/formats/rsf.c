@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ struct value {
 };
 
 struct rsf {
-    struct value n[AXES], label[AXES], data_format, esize, in;
+    struct value n[AXES], d[AXES], label[AXES], data_format, esize, in;
 };
 
 /* Where the member for a key is, or NULL. */
@@ -60,6 +61,8 @@ static struct value *rsf_member(struct rsf *rsf, const char *key, size_t length)
         return NULL;
     if (length == 2 && *key == 'n')
         return &rsf->n[key[1] - '1'];
+    if (length == 2 && *key == 'd')
+        return &rsf->d[key[1] - '1'];
     return length == 6 && !memcmp(key, "label", 5) ? &rsf->label[key[5] - '1'] : NULL;
 }
 
@@ -100,6 +103,16 @@ static bool value_number(struct value value, uint64_t *out)
 {
     char text[24];
     return value.length < sizeof(text) && parse_unsigned(value_text(value, text, sizeof(text)), out);
+}
+
+/* 0 where it is no number that may lie between two samples. */
+static double value_spacing(struct value value)
+{
+    char text[64], *end;
+    if (!value.at)
+        return 0;
+    const double number = strtod(value_text(value, text, sizeof(text)), &end);
+    return end > text && !*end && isfinite(number) ? number : 0;
 }
 
 /* Finds the text; *packed: samples follow it. */
@@ -166,18 +179,14 @@ static int shape_find(const struct rsf *rsf, struct array *array, const char *na
         if (__builtin_mul_overflow(*dimension, n, dimension))
             return fail(error, EX_DATAERR, "%s: its axes from n4 on make more samples than this machine can address",
                         name);
-        if (i < SCAND_RANK_MAX)
-            value_text(rsf->label[i].at ? rsf->label[i] : (struct value){"", 0}, array->labels[i],
-                       sizeof(array->labels[i]));
     }
     if (!rank)
         return fail(error, EX_DATAERR,
                     "%s: is no RSF file that can be read: it has no n1=; give the file with the text", name);
-    for (uint32_t i = 0; i < rank / 2; i++) {
-        char label[LABEL_BYTES];
-        memcpy(label, array->labels[i], sizeof(label));
-        memcpy(array->labels[i], array->labels[rank - 1 - i], sizeof(label));
-        memcpy(array->labels[rank - 1 - i], label, sizeof(label));
+    for (uint32_t i = 0; i < rank; i++) {
+        const struct value *label = &rsf->label[rank - 1 - i];
+        value_text(label->at ? *label : (struct value){"", 0}, array->labels[i], sizeof(array->labels[i]));
+        array->spacing[i] = value_spacing(rsf->d[rank - 1 - i]);
     }
     return array_set_shape(array, rank, shape + SCAND_RANK_MAX - rank, name, error);
 }

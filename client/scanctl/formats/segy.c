@@ -16,6 +16,7 @@
 #define BINARY_BYTES 400
 #define FIXED_BYTES  (TEXT_BYTES + BINARY_BYTES)
 /* Where numbers stand, counted from 0: in files of all revisions, */
+#define DT_AT       3216
 #define NS_AT       3220
 #define CODE_AT     3224
 #define REVISION_AT 3500
@@ -267,6 +268,9 @@ static int ns_find(struct segy *segy, struct array *array, struct input *input, 
                     " bytes into the header of its first trace, which has %d; the file is cut short",
                     input->name, available, TRACE_HEADER_BYTES);
     uint64_t own = trace_ns(trace, segy->order);
+    array->spacing[1] = trace_dt(trace + TRACE_DT_OFFSET, segy->order);
+    if (!array->spacing[1])
+        array->spacing[1] = trace_dt(array->passed.bytes + DT_AT, segy->order);
     if (!segy->ns && !own)
         return fail(
             error, EX_DATAERR,

@@ -152,8 +152,19 @@ static int su_pipe_detect(const struct input *input, const unsigned char *bytes,
     return 0;
 }
 
-/* The order, if it is not given, and ns of a pipe. */
-static int su_read_pipe(struct input *input, enum byte_order *order, uint64_t *ns, struct error *error)
+/* What the first trace says. */
+struct first_trace {
+    uint64_t ns;
+    double dt;
+};
+
+static struct first_trace first_trace_of(const unsigned char *header, enum byte_order order)
+{
+    return (struct first_trace){trace_ns(header, order), trace_dt(header + TRACE_DT_OFFSET, order)};
+}
+
+/* The order, if it is not given, and the first trace of a pipe. */
+static int su_read_pipe(struct input *input, enum byte_order *order, struct first_trace *first, struct error *error)
 {
     const unsigned char *bytes;
     uint64_t size_bytes;
@@ -166,11 +177,11 @@ static int su_read_pipe(struct input *input, enum byte_order *order, uint64_t *n
         result = su_pipe_detect(input, bytes, size_bytes, order, error);
     if (result)
         return result;
-    *ns = trace_ns(bytes, *order);
-    return *ns ? 0 : error_no_samples(input, *order, error);
+    *first = first_trace_of(bytes, *order);
+    return first->ns ? 0 : error_no_samples(input, *order, error);
 }
 
-static int su_read_file(struct input *input, enum byte_order *order, uint64_t *ns, struct error *error)
+static int su_read_file(struct input *input, enum byte_order *order, struct first_trace *first, struct error *error)
 {
     unsigned char header[TRACE_HEADER_BYTES];
     if (input->size_bytes < TRACE_HEADER_BYTES + SAMPLE_BYTES)
@@ -182,7 +193,7 @@ static int su_read_file(struct input *input, enum byte_order *order, uint64_t *n
                                           : su_check_order(input, header, *order, error);
     if (result)
         return result;
-    *ns = trace_ns(header, *order);
+    *first = first_trace_of(header, *order);
     return 0;
 }
 
@@ -190,18 +201,19 @@ static int su_read_header(struct array *array, struct input *input, const struct
                           struct error *error)
 {
     enum byte_order order = hints->byte_order;
-    uint64_t ns = 0;
-    int result = input->sized ? su_read_file(input, &order, &ns, error) : su_read_pipe(input, &order, &ns, error);
+    struct first_trace first = {0};
+    int result = input->sized ? su_read_file(input, &order, &first, error) : su_read_pipe(input, &order, &first, error);
     if (result)
         return result;
     array->byte_order = order;
     traces_label(array);
     array->trace_header_bytes = TRACE_HEADER_BYTES;
-    array->told_ns = ns;
+    array->told_ns = first.ns;
+    array->spacing[1] = first.dt;
     array->dtype = order == BYTE_ORDER_BIG && !hints->native ? SCAND_DTYPE_F32BE : SCAND_DTYPE_F32;
     array->open_ended = !input->sized;
-    uint64_t traces = input->sized ? input->size_bytes / su_trace_bytes(ns) : 0;
-    return array_set_shape(array, 2, (uint64_t[]){traces, ns}, input->name, error);
+    uint64_t traces = input->sized ? input->size_bytes / su_trace_bytes(first.ns) : 0;
+    return array_set_shape(array, 2, (uint64_t[]){traces, first.ns}, input->name, error);
 }
 
 static int su_check_traces(const struct array *array, const void *traces, uint64_t count, uint64_t first,

@@ -36,6 +36,11 @@ uint64_t trace_ns(const unsigned char *header, enum byte_order order)
     return number16(header + NS_OFFSET, order);
 }
 
+double trace_dt(const unsigned char *dt, enum byte_order order)
+{
+    return number16(dt, order) / 1e6;
+}
+
 int traces_check(const struct array *array, const unsigned char *traces, uint64_t count, uint64_t first,
                  bool allow_zero, const char *name, struct error *error)
 {

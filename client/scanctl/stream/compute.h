@@ -32,6 +32,12 @@ struct compute {
 /* A scan, whose further operand are its coefficients, or a reduction, of which everything is set but tensors and axis.
  */
 struct compute compute_scan(const struct scand_scan *scan);
+/* The same, whose results are multiplied by a number. */
+struct scaled_scan {
+    struct scand_scan scan;
+    double scale;
+};
+struct compute compute_scaled_scan(const struct scaled_scan *scaled);
 struct compute compute_reduce(const struct scand_reduce *reduce);
 
 #endif

@@ -25,6 +25,7 @@ struct parser {
     struct step step;
     struct scand_task *task;
     const struct scand_tensor *operands; /* for each file; NULL: not there yet */
+    double dt;                           /* in place of "dt" */
     struct pipeline found;
     struct error *error;
 };
@@ -121,6 +122,12 @@ static int value_parse(struct parser *parser, const char *word, const char *name
     step->seen |= UINT32_C(1) << row;
     if (!strcmp(step->rows[row].kind, "tensor"))
         return operand_parse(parser, word, &step->rows[row], value);
+    char dt[32];
+    if (!strcmp(step->rows[row].kind, "number") && !strcmp(value, "dt")) {
+        parser->found.wants_dt = true;
+        snprintf(dt, sizeof(dt), "%.17g", parser->dt);
+        value = dt;
+    }
     if (scand_task_set(parser->task, name, value))
         return task_fail(parser, word);
     if (!strcmp(step->rows[row].name, "reduction"))
@@ -194,7 +201,7 @@ static int steps_parse(struct parser *parser)
 }
 
 /* Reads the text into a task, and what scanctl has to know of it into *found. */
-static int text_parse(const char *text, const struct scand_tensor *operands, struct scand_task **task,
+static int text_parse(const char *text, double dt, const struct scand_tensor *operands, struct scand_task **task,
                       struct pipeline *found, struct error *error)
 {
     struct parser *parser = calloc(1, sizeof(*parser));
@@ -205,6 +212,7 @@ static int text_parse(const char *text, const struct scand_tensor *operands, str
     parser->at = text;
     parser->task = *task;
     parser->operands = operands;
+    parser->dt = dt;
     parser->error = error;
     int result = steps_parse(parser);
     *found = parser->found;
@@ -221,7 +229,7 @@ static int text_parse(const char *text, const struct scand_tensor *operands, str
 int pipeline_check(struct pipeline *pipeline, const char *text, struct error *error)
 {
     struct scand_task *task;
-    int result = text_parse(text, NULL, &task, pipeline, error);
+    int result = text_parse(text, 1, NULL, &task, pipeline, error);
     if (!result)
         scand_task_destroy(task);
     return result;
@@ -239,7 +247,7 @@ struct scand_task *pipeline_build(const struct pipeline *pipeline, const struct 
     struct pipeline found = {.file_count = 0};
     struct scand_task *task;
     struct error error;
-    int result = text_parse(pipeline->text, operands, &task, &found, &error);
+    int result = text_parse(pipeline->text, pipeline->dt ? pipeline->dt : 1, operands, &task, &found, &error);
     pipeline_free(&found);
     return result ? NULL : task;
 }

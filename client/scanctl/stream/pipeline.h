@@ -21,10 +21,12 @@ struct pipeline {
     bool reduces;                   /* the last step makes a number of each row */
     bool apart;                     /* the only step may not work in place */
     enum scand_reduction reduction; /* of the last step; NONE where it is no `reduce` */
+    bool wants_dt;                  /* some number is "dt": what lies between two samples */
     /* Set by the caller after it. */
     const char *algorithm; /* of the tutorials, NULL: none */
     enum scand_priority priority;
     uint32_t deadline_ms;
+    double dt; /* for each file */
 };
 
 /* Checks what can be known without a daemon: the names and values are those of the library's list. EX_USAGE names the
