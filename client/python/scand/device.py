@@ -244,6 +244,10 @@ class DeviceArray(Elsewhere):
     def __array__(self, *arguments: Any, **options: Any) -> AnyArray:
         raise TypeError("a DeviceArray becomes no NumPy array by itself: get() copies it")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the samples, and makes an array in the memory of the device where it is unpickled."""
+        return device_array, (self.get(),)
+
     def _view(self, array: AnyArray) -> DeviceArray:
         moved = array.__array_interface__["data"][0] - self._array.__array_interface__["data"][0]
         return DeviceArray(self.memory, array, self._offset + moved, self._owner)
@@ -305,7 +309,7 @@ class DeviceArray(Elsewhere):
     def client(self) -> Optional[Client]:
         """Whose connection has the memory, where the daemon has made it."""
         block = self.memory.block
-        return block.client if isinstance(block, _Made) else None
+        return block.client if isinstance(block, _Made) and not block.connection.is_closed else None
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import importlib.util
 import itertools
 import mmap
 import os
+import pickle
 import tempfile
 import unittest
 from unittest import mock
@@ -157,6 +158,20 @@ class Device(PackageTest):
             self.assertEqual(scand.reduce(x, client=client).get(client=client), 10)
         with self.assertRaisesRegex(scand.UnavailableError, "make it anew"):
             scand.cumsum(x)
+
+    @unittest.skipIf(BACKEND == "cuda", "a GPU's memory can be had by several connections")
+    def test_memory_of_another_client(self):
+        with scand.Client(self.daemon.socket) as client:
+            x = scand.device_array(np.ones(10), client=client)
+            self.assertEqual(scand.reduce(x).get(), 10)  # by the client that has it
+            with self.assertRaisesRegex(scand.UnsupportedError, "^the array is of another client"):
+                scand.reduce(x, client=scand.default_client())
+
+    def test_pickles(self):
+        x = scand.device_array(whole_numbers((3, 5)))
+        again = pickle.loads(pickle.dumps(x[:, ::2]))
+        self.assertIsInstance(again, scand.DeviceArray)
+        self.same(again.get(), whole_numbers((3, 5))[:, ::2])
 
 
 @unittest.skipIf(BACKEND == "cuda", "of a daemon on the processor")

@@ -6,6 +6,7 @@ these packages, or the real files beside the source tree, are missing.
 import importlib.util
 import itertools
 import os
+import random
 import struct
 import tempfile
 import unittest
@@ -14,7 +15,7 @@ import numpy as np
 
 import scand
 import scand.segy
-from rig import HERE, PackageTest, main, whole_numbers
+from rig import HERE, SEED, PackageTest, main, whole_numbers
 
 DATA = os.path.join(HERE, "..", "..", "..", "..", "shared", "data")
 
@@ -189,6 +190,27 @@ class SegY(PackageTest):
         ):
             with self.subTest(text), self.assertRaisesRegex(ValueError, text):
                 self.read(data)
+
+    def test_damaged_files(self):
+        """Are read, or refused with words: never anything else."""
+        noise = random.Random(SEED)
+        files = [segy_file(), segy_file("<", 3), segy_file(extended=-1, texts=[b"x", b"((SEG: EndText))"]), segy_file(extended=1, texts=[b"x"])]
+        read = refused = 0
+        for _ in range(1500):
+            data = bytearray(noise.choice(files))
+            for _ in range(noise.choice((1, 2, 5))):
+                data[noise.choice((noise.randrange(3200, 3600), noise.randrange(len(data))))] = noise.choice((0, 1, 127, 128, 255))
+            if noise.random() < 0.3:
+                del data[noise.randrange(len(data)) :]
+            try:
+                traces = self.read(bytes(data))
+                self.assertEqual(traces.headers.shape, (traces.samples.shape[0], 240))
+                self.assertLessEqual(traces.samples.nbytes, len(data))
+                read += 1
+            except ValueError as error:
+                self.assertRegex(str(error), "^/")
+                refused += 1
+        self.assertGreater(min(read, refused), 100)
 
     @unittest.skipUnless(os.path.isdir(DATA), "the real files are not here")
     def test_real_files(self):
