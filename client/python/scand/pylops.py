@@ -123,25 +123,44 @@ class Box(_Window):
 
 class Convolve1D(pylops.LinearOperator):  # type: ignore[misc]
     """pylops.Convolve1D, with the same parameters and results: y[i] is the sum of h[m] x[i + offset - m], with up to 4,096
-    taps from the centre of the filter to its ends together."""
+    taps from the centre of the filter to its ends together. A filter that is longer than x, of one dimension, gives as many
+    results as it has taps; then `offset` is a place in x. `method` is taken and has no meaning: sums are direct ones."""
 
-    def __init__(self, dims: Any, h: AnyArray, offset: int = 0, axis: int = -1, dtype: Any = "float64", name: str = "C"):
-        if not 0 <= offset < len(h):
-            raise ValueError(f"offset: it is {offset}; of a filter of {len(h)} samples, 0 to {len(h) - 1}")
-        reach = max(offset, len(h) - 1 - offset)
+    def __init__(self, dims: Any, h: AnyArray, offset: int = 0, axis: int = -1, method: Any = None, dtype: Any = "float64", name: str = "C"):
+        if np.ndim(h) != 1:
+            raise ValueError(f"h: its shape is {np.shape(h)}; a filter has one dimension")
+        shape = _shape(dims)
         self.axis = axis
-        # With the offset in its middle, the filter is one of the mode "same".
-        self.h = np.zeros(2 * reach + 1, np.asarray(h).dtype)
-        self.h[reach - offset : reach - offset + len(h)] = h
-        super().__init__(dtype=np.dtype(dtype), dims=_shape(dims), dimsd=_shape(dims), name=name)
+        self.is_long = len(h) > shape[axis]
+        what, most = ("x", shape[axis]) if self.is_long else ("a filter", len(h))
+        if not 0 <= offset < most:
+            raise ValueError(f"offset: it is {offset}; of {what} of {most} samples, 0 to {most - 1}")
+        if self.is_long and len(shape) > 1:
+            raise ValueError(f"h: it has {len(h)} taps, and rows {shape[axis]} samples; of {len(shape)} dimensions it has at most as many")
+        self.offset = offset
+        self.h = np.asarray(h) if self.is_long else _centred(np.asarray(h), offset)
+        super().__init__(dtype=np.dtype(dtype), dims=shape, dimsd=(len(h),) if self.is_long else shape, name=name)
 
     @reshaped  # type: ignore[untyped-decorator]
     def _matvec(self, x: AnyArray) -> Any:
+        if self.is_long:
+            return run(self.h, [("convolve", {"filter": _centred(x, self.offset), "mode": "same"})])
         return run(x, [("convolve", {"filter": self.h, "mode": "same"})], axis=self.axis)
 
     @reshaped  # type: ignore[untyped-decorator]
     def _rmatvec(self, x: AnyArray) -> Any:
+        if self.is_long:
+            first = len(self.h) - 1 - self.offset
+            return run(x, [("convolve", {"filter": self.h[::-1], "mode": "full"})])[first : first + self.dims[0]]
         return run(x, [("correlate", {"filter": self.h, "mode": "same"})], axis=self.axis)
+
+
+def _centred(h: AnyArray, offset: int) -> AnyArray:
+    """With zeros, so that the offset is in its middle: it is a filter of the mode "same" then."""
+    reach = max(offset, len(h) - 1 - offset)
+    centred = np.zeros(2 * reach + 1, h.dtype)
+    centred[reach - offset : reach - offset + len(h)] = h
+    return centred
 
 
 def _first(axis: int) -> tuple[Any, ...]:

@@ -102,8 +102,20 @@ class PyLops(PackageTest):
                 x, y = whole_numbers(theirs.shape[1]), whole_numbers(theirs.shape[0], seed=1)
                 np.testing.assert_allclose(ours @ x, theirs @ x, atol=1e-9)
                 self.assertEqual((ours @ x) @ y, x @ (ours.H @ y))
-        with self.assertRaisesRegex(ValueError, "offset: it is 5; of a filter of 5 samples, 0 to 4"):
-            scand.pylops.Convolve1D(30, h, offset=5)
+        h = whole_numbers(31)
+        for n, offset in ((30, 0), (30, 29), (11, 5), (1, 0), (2, 1)):
+            with self.subTest(n=n, offset=offset):
+                theirs = pylops.signalprocessing.Convolve1D(n, h, offset=offset)
+                ours = scand.pylops.Convolve1D(n, h, offset, -1, "direct")
+                x, y = whole_numbers(n), whole_numbers(31, seed=1)
+                np.testing.assert_allclose(ours @ x, theirs @ x, atol=1e-9)
+                self.assertEqual((ours @ x) @ y, x @ (ours.H @ y))
+        for arguments, text in (
+            ((30, h[:5], 5), "^offset: it is 5; of a filter of 5 samples, 0 to 4"), ((20, h, 20), "^offset: it is 20; of x of 20 samples, 0 to 19"),
+            (((3, 20), h), "^h: it has 31 taps, and rows 20 samples"), ((30, h[:, None]), r"^h: its shape is \(31, 1\)"),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                scand.pylops.Convolve1D(*arguments)
 
 
 class Dask(PackageTest):
