@@ -173,7 +173,8 @@
     X(S, progress,     U64,   OPTIONAL, 1)                     \
     X(S, ending,       U64,   OPTIONAL, 1)                     \
     X(S, after_failure, U64,  OPTIONAL, 1)                     \
-    X(S, group,        INDEX, OPTIONAL, LIMIT_CLIENT_GROUPS - 1)
+    X(S, group,        INDEX, OPTIONAL, LIMIT_CLIENT_GROUPS - 1) \
+    X(S, axes,         U64S,  OPTIONAL, SCAND_RANK_MAX)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \

@@ -138,9 +138,37 @@ int scand_task_axis(struct scand_task *task, uint32_t axis)
 {
     const struct fields fields = fields_of_job(task);
     const struct field *field = field_find(fields.type, fields.first, "axis");
-    if (!task->error.code && field_set_number(field, fields.values, field->name, axis, &task->error) == 0)
+    if (!task->error.code && field_set_number(field, fields.values, field->name, axis, &task->error) == 0) {
         note_given(&fields, field);
+        task->params.axes_count = 0;
+    }
     return (int)status_from_errno(task->error.code);
+}
+
+static int axes_check(struct scand_task *task, const uint32_t *axes, uint32_t count)
+{
+    uint32_t seen = 0;
+    if (count < 1 || count > SCAND_RANK_MAX)
+        return error_set(&task->error, -EINVAL, "axes has %u items; allowed: 1 to %d", (unsigned)count, SCAND_RANK_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        if (axes[i] >= SCAND_RANK_MAX)
+            return error_set(&task->error, -EINVAL, "axes[%u] is %u; allowed: 0 to %d", (unsigned)i, (unsigned)axes[i],
+                             SCAND_RANK_MAX - 1);
+        if (seen >> axes[i] & 1)
+            return error_set(&task->error, -EINVAL, "axes has %u twice; give each dimension once", (unsigned)axes[i]);
+        seen |= UINT32_C(1) << axes[i];
+    }
+    return 0;
+}
+
+int scand_task_axes(struct scand_task *task, const uint32_t *axes, uint32_t count)
+{
+    if (task->error.code || axes_check(task, axes, count) || scand_task_axis(task, axes[0]))
+        return (int)status_from_errno(task->error.code);
+    task->params.axes_count = count > 1 ? count : 0;
+    for (uint32_t i = 0; i < task->params.axes_count; i++)
+        task->params.axes[i] = axes[i];
+    return SCAND_OK;
 }
 
 /* Fields of job.run that are options; others have functions of their own. */
@@ -326,6 +354,27 @@ static union msg_step step_with_shapes(const struct scand_task *task, uint32_t s
     return whole;
 }
 
+/* The dimensions along which rows lie. */
+static uint32_t axis_count(const struct scand_task *task)
+{
+    return task->params.axes_count > 0 ? task->params.axes_count : 1;
+}
+
+static unsigned axis_at(const struct scand_task *task, uint32_t i)
+{
+    return (unsigned)(task->params.axes_count > 0 ? task->params.axes[i] : task->params.axis);
+}
+
+/* Samples of a row; more than 2^63 are so many. */
+static uint64_t row_length(const struct scand_task *task, const struct scand_tensor *input)
+{
+    uint64_t length = 1;
+    for (uint32_t i = 0; i < axis_count(task); i++)
+        if (__builtin_mul_overflow(length, input->shape[axis_at(task, i)], &length))
+            return INT64_MAX;
+    return length;
+}
+
 static int shape_check(const struct scand_task *task, const struct scand_tensor *input, uint32_t steps,
                        struct error *error)
 {
@@ -333,9 +382,10 @@ static int shape_check(const struct scand_task *task, const struct scand_tensor 
     if (!input || !(task->given >> (axis - msg_job_run_params_type.fields) & 1))
         return error_set(error, -EINVAL, "%s is missing: give it with scand_task_%s", input ? "axis" : "input",
                          input ? "axis" : "input");
-    if (task->params.axis >= input->rank)
-        return error_set(error, -EINVAL, "axis is %u; a tensor of %u dimensions has 0 to %u",
-                         (unsigned)task->params.axis, (unsigned)input->rank, (unsigned)input->rank - 1);
+    for (uint32_t i = 0; i < axis_count(task); i++)
+        if (axis_at(task, i) >= input->rank)
+            return error_set(error, -EINVAL, "axis is %u; a tensor of %u dimensions has 0 to %u", axis_at(task, i),
+                             (unsigned)input->rank, (unsigned)input->rank - 1);
     if (steps > task->params.steps_count)
         return error_set(error, -EINVAL, "there are %u steps, not %u", (unsigned)task->params.steps_count,
                          (unsigned)steps);
@@ -355,14 +405,24 @@ int scand_task_shape(struct scand_task *task, uint32_t steps, struct scand_tenso
     const uint64_t axis = task->params.axis;
     if (task->error.code || shape_check(task, input, steps, &task->error))
         return (int)status_from_errno(task->error.code);
-    uint64_t length = input->shape[axis];
+    const uint64_t given = row_length(task, input);
+    uint64_t length = given;
     for (uint32_t i = 0; i < steps; i++) {
         const union msg_step step = step_with_shapes(task, i);
         length = operation_leaves_rows(step.operation) ? rows_along(task) : length_after(&step, axis, length);
     }
+    if (axis_count(task) > 1 && length != given && length != 1) {
+        error_set(
+            &task->error, -EINVAL,
+            "axes has %u items, and the steps make rows of %llu samples as long as %llu; allowed then: steps that "
+            "leave rows as long as they are or, last, a number of each",
+            (unsigned)axis_count(task), (unsigned long long)given, (unsigned long long)length);
+        return (int)status_from_errno(task->error.code);
+    }
     out->rank = input->rank;
     memcpy(out->shape, input->shape, sizeof out->shape);
-    out->shape[axis] = length;
+    for (uint32_t i = 0; i < axis_count(task) && length != given; i++)
+        out->shape[axis_at(task, i)] = i == 0 ? length : 1;
     return SCAND_OK;
 }
 

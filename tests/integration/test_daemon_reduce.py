@@ -178,6 +178,85 @@ class Reductions(ReduceTest):
         self.assertGreater(times["total_us"], 0)
 
 
+class Axes(ReduceTest):
+    """Rows along several dimensions: the samples in C order are a row, whose bits the same samples have along one axis."""
+
+    def flat(self, memory, shape, strides, axes, offset, size):
+        """The same samples as rows of their own: of each the numbers of its elements, in C order."""
+        kept = [k for k in range(len(shape)) if k not in axes]
+        for outer in itertools.product(*(range(shape[k]) for k in kept)):
+            at = offset + sum(i * strides[k] for i, k in zip(outer, kept))
+            inner = itertools.product(*(range(shape[k]) for k in sorted(axes)))
+            yield b"".join(memory[at + sum(i * strides[k] for i, k in zip(index, sorted(axes))) :][:size] for index in inner)
+
+    def check_axes(self, client, shape, axes, steps, strides=None, offset=0):
+        """`steps` may be functions of a shape's tensor maker, to which operands are those samples again."""
+        noise = random.Random(math.prod(shape))
+        strides = strides or [4 * math.prod(shape[k + 1 :]) for k in range(len(shape))]
+        memory = client.create(4 * math.prod(shape) + 4096)
+        memory.write(pack_f32([noise.uniform(-1, 3) for _ in range(memory.size // 4)]))
+        rows = b"".join(self.flat(memory.read(), shape, strides, axes, offset, 4))
+        one = [1 if k in axes else n for k, n in enumerate(shape)]
+        count, length = math.prod(one), math.prod(shape[k] for k in axes)
+        line = client.create(len(rows) + 4096)
+        line.write(rows)
+        results = client.create(16 * count)
+        with self.subTest(shape=shape, axes=axes, strides=strides):
+            given, along = tensor(memory.buffer, shape, strides, offset=offset), tensor(line.buffer, [count, length])
+            made, expected = tensor(results.buffer, one, dtype="f64"), tensor(results.buffer, [count, 1], dtype="f64", offset=8 * count)
+            client.call("job.run", input=given, output=made, axis=axes[0], axes=axes, steps=[step(given) for step in steps])
+            client.call("job.run", input=along, output=expected, axis=1, steps=[step(along) for step in steps])
+            found = results.read()
+            self.assertEqual(found[: 8 * count], found[8 * count : 16 * count])
+            self.assertNotEqual(found[: 8 * count], bytes(8 * count))
+        for buffer in (memory, line, results):
+            client.call("buffer.release", buffer=buffer.buffer)
+
+    def test_results(self):
+        client = self.client()
+        norm = [lambda given: {"operation": "reduce", "reduction": "norm"}]
+        chain = [lambda given: {"operation": "demean"}, lambda given: {"operation": "map", "op": "abs"}, *norm]
+        dot = [lambda given: {"operation": "dot", "other": given}]
+        for steps in (norm, chain, dot):
+            self.check_axes(client, [40, 700], [0, 1], steps)
+            self.check_axes(client, [3, 50, 7], [1, 2], steps)
+            self.check_axes(client, [3, 50, 7], [1, 0], steps)
+            self.check_axes(client, [2, 3, 20, 5], [3, 1, 2], steps)
+            self.check_axes(client, [2, 3, 20, 5], [0, 1, 2, 3], steps)
+            self.check_axes(client, [30, 1, 20], [0, 2], steps)  # nothing lies between them
+            self.check_axes(client, [3, 50, 7], [2], steps)
+        self.check_axes(client, [5, 6, 7], [0, 1], norm, strides=[6 * 36, 36, 4])  # rows apart
+        self.check_axes(client, [5, 6, 7], [0, 1, 2], norm, strides=[-168, -28, -4], offset=4 * 209)  # backwards
+
+    def test_refusals(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        steps = [{"operation": "reduce", "reduction": "sum"}]
+        job = {"input": tensor(memory.buffer, [4, 5, 6]), "output": tensor(memory.buffer, [1, 5, 1], dtype="f64", offset=8192), "axis": 0, "steps": steps}
+        other = {"operation": "dot", "other": tensor(memory.buffer, [4, 5, 7], offset=4096)}
+        padded = tensor(memory.buffer, [4, 5, 6], strides=[140, 28, 4])
+        for message, change in (
+            (r'the stride of "input" along dimension 0 is 120, but along "axes" \(0, 2\) an element in C order is 24 bytes after the 6 before', {"axes": [0, 2]}),
+            (r'the stride of "input" along dimension 1 is 28, but along "axes" \(1, 2\) .* 24 bytes', {"axes": [1, 2], "axis": 1, "input": padded, "output": tensor(memory.buffer, [4, 1, 1], dtype="f64", offset=8192)}),
+            (r'"axes"\[1\] is 3; a tensor of 3 dimensions has 0 to 2', {"axes": [0, 3]}),
+            ('"axes" has 1 twice', {"axes": [0, 1, 1]}),
+            ('"axis" is 0; with "axes" it is one of them', {"axes": [1, 2]}),
+            ('dimension 0 of "output", along which rows are reduced, is 2; it must be 1', {"axes": [0, 1], "output": tensor(memory.buffer, [2, 1, 6], dtype="f64", offset=8192)}),
+            ('dimension 2 of "input" is 6 and of "output" 5', {"axes": [0, 1], "output": tensor(memory.buffer, [1, 1, 5], dtype="f64", offset=8192)}),
+            ('"input" has 3 dimensions and "output" 1', {"axes": [0, 1], "output": tensor(memory.buffer, [6], dtype="f64", offset=8192)}),
+            (r'dimension 2 of "input" is 6 and of "steps\[0\].other" 7', {"axes": [0, 1], "output": tensor(memory.buffer, [1, 1, 6], dtype="f64", offset=8192), "steps": [other]}),
+            (r'"steps\[0\].operation" is "demean", but "axes" has 2 items; allowed then: steps that leave rows as long as they are and, last', {"axes": [0, 1], "steps": [{"operation": "demean"}]}),
+            (r'"steps\[0\].operation" is "upsample", but "axes" has 2', {"axes": [0, 1], "steps": [{"operation": "upsample", "factor": 2}, *steps]}),
+            ('"axes" has 2 items, but "offsets" makes rows along one', {"axes": [0, 1], "offsets": tensor(memory.buffer, [3], dtype="i64")}),
+            ('field "axes"', {"axes": []}),
+            ('field "axes"', {"axes": [0, 1, 2, 0, 1]}),
+        ):
+            with self.subTest(message=message):
+                self.refused(client, "invalid", message, "job.run", {**job, **change})
+        ring = [1 << 40, 1 << 40, 1 << 40]
+        self.refused(client, "invalid", "rows of more than 2.64 samples", "job.run", {**job, "axes": [0, 1, 2], "input": tensor(memory.buffer, ring, strides=[0, 0, 0]), "output": tensor(memory.buffer, [1, 1, 1], dtype="f64", offset=8192)})
+
+
 class Algorithms(ReduceTest):
     def test_by_name(self):
         client = self.client()

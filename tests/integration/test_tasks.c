@@ -182,6 +182,30 @@ static void test_reduced(void)
     end();
 }
 
+/* The sum of all is that of one row of as many samples. */
+static void test_all_axes(void)
+{
+    begin();
+    struct scand_reduce reduce = {.input = tensor_of(input), .axis = 0, .reduction = SCAND_REDUCTION_SUM};
+    reduce.input.rank = 1;
+    reduce.input.shape[0] = COUNT;
+    reduce.output = (struct scand_tensor){.buffer = expected, .dtype = SCAND_DTYPE_F64, .rank = 1, .shape = {1}};
+    scand_tensor_pack(&reduce.input);
+    scand_tensor_pack(&reduce.output);
+    struct scand_job *job = NULL;
+    CHECK_EQ(scand_submit_reduce(session, &reduce, NULL, NULL, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_OK);
+    struct scand_task *task = task_of((const char *const[]){"reduce", "reduction", "sum", NULL, NULL});
+    struct scand_tensor one = {.buffer = output, .dtype = SCAND_DTYPE_F64, .rank = 2, .shape = {1, 1}};
+    scand_tensor_pack(&one);
+    CHECK_EQ(scand_task_output(task, &one), SCAND_OK);
+    CHECK_EQ(scand_task_axes(task, (const uint32_t[]){1, 0}, 2), SCAND_OK);
+    CHECK_EQ(task_run(task), SCAND_OK);
+    CHECK(same_bits(sizeof(double)));
+    scand_task_destroy(task);
+    end();
+}
+
 /* What only the daemon can know names the step and the field. */
 static void test_refused(void)
 {
@@ -246,9 +270,10 @@ static void test_operations(void)
     end();
 }
 
-static const struct test tests[] = {
-    TEST(test_chain),      TEST(test_ragged), TEST(test_reduced), TEST(test_refused), TEST(test_worker_killed_mid_job),
-    TEST(test_operations), TEST_END};
+static const struct test tests[] = {TEST(test_chain),      TEST(test_ragged),
+                                    TEST(test_reduced),    TEST(test_all_axes),
+                                    TEST(test_refused),    TEST(test_worker_killed_mid_job),
+                                    TEST(test_operations), TEST_END};
 
 int main(int argc, char **argv)
 {

@@ -455,6 +455,55 @@ static void test_shapes(void)
     scand_task_destroy(task);
 }
 
+/* Rows along several dimensions leave a number each, in the shape that has 1 along all of them. */
+static void test_shapes_of_several_axes(void)
+{
+    const struct scand_tensor input = {.rank = 3, .shape = {2, 5, 4}};
+    struct scand_task *task = task_of_nothing();
+    CHECK_EQ(scand_task_input(task, &input), SCAND_OK);
+    CHECK_EQ(scand_task_axes(task, (const uint32_t[]){2, 0}, 2), SCAND_OK);
+    CHECK_EQ(scand_task_step(task, "demean"), SCAND_OK);
+    CHECK_EQ(scand_task_step(task, "reduce"), SCAND_OK);
+    CHECK_EQ(scand_task_set(task, "reduction", "sum"), SCAND_OK);
+    check_shape(task, 0, "2 5 4");
+    check_shape(task, 1, "2 5 4");
+    check_shape(task, 2, "1 5 1");
+    CHECK_EQ(scand_task_axes(task, (const uint32_t[]){0, 1, 2}, 3), SCAND_OK);
+    check_shape(task, 2, "1 1 1");
+    CHECK_EQ(scand_task_axes(task, (const uint32_t[]){1}, 1), SCAND_OK);
+    check_shape(task, 2, "2 1 4");
+    CHECK_EQ(scand_task_axes(task, (const uint32_t[]){0, 3}, 2), SCAND_OK);
+    check_shape(task, 2, "axis is 3; a tensor of 3 dimensions has 0 to 2");
+    scand_task_destroy(task);
+    task = task_of_nothing();
+    CHECK_EQ(scand_task_input(task, &input), SCAND_OK);
+    CHECK_EQ(scand_task_axes(task, (const uint32_t[]){0, 1}, 2), SCAND_OK);
+    CHECK_EQ(scand_task_step(task, "upsample"), SCAND_OK);
+    CHECK_EQ(scand_task_set(task, "factor", "3"), SCAND_OK);
+    check_shape(task, 1,
+                "axes has 2 items, and the steps make rows of 10 samples as long as 30; allowed then: steps that leave "
+                "rows as long as they are or, last, a number of each");
+    scand_task_destroy(task);
+}
+
+static void refuse_axes(const uint32_t *axes, uint32_t count, const char *words)
+{
+    struct scand_task *task = task_of_nothing();
+    CHECK_EQ(scand_task_axes(task, axes, count), SCAND_INVALID);
+    check_refused(task, SCAND_INVALID, words);
+    scand_task_destroy(task);
+}
+
+static void test_wrong_axes(void)
+{
+    rig_begin();
+    refuse_axes((const uint32_t[]){0}, 0, "axes has 0 items; allowed: 1 to 4");
+    refuse_axes((const uint32_t[]){0, 1, 2, 3, 0}, 5, "axes has 5 items; allowed: 1 to 4");
+    refuse_axes((const uint32_t[]){0, 4}, 2, "axes[1] is 4; allowed: 0 to 3");
+    refuse_axes((const uint32_t[]){1, 0, 1}, 3, "axes has 1 twice; give each dimension once");
+    rig_end();
+}
+
 static void test_shapes_of_too_little(void)
 {
     const struct scand_tensor input = {.rank = 2, .shape = {2, 5}};
@@ -582,6 +631,8 @@ static const struct test tests[] = {TEST(test_what_is_sent),
                                     TEST(test_an_older_daemon),
                                     TEST(test_names_and_values),
                                     TEST(test_tensors),
+                                    TEST(test_shapes_of_several_axes),
+                                    TEST(test_wrong_axes),
                                     TEST(test_shapes),
                                     TEST(test_shapes_of_too_little),
                                     TEST(test_a_failure_stays),

@@ -548,6 +548,10 @@ const char *scand_task_message(const struct scand_task *task);
 int scand_task_input(struct scand_task *task, const struct scand_tensor *tensor);
 int scand_task_output(struct scand_task *task, const struct scand_tensor *tensor);
 int scand_task_axis(struct scand_task *task, uint32_t axis);
+/* Rows along several dimensions, of a task whose last step leaves a number of each row: samples are taken in C order,
+ * and the output has 1 along all of them. Tensors lie so that these dimensions could be one: numpy.reshape would not
+ * copy. */
+int scand_task_axes(struct scand_task *task, const uint32_t *axes, uint32_t count);
 /* Rows of differing lengths, as a scan has them. */
 int scand_task_offsets(struct scand_task *task, const struct scand_tensor *tensor);
 /* Sets an option of the whole job: "algorithm", "priority" ("normal", "low", "high"), "deadline_ms" and "after_failure"

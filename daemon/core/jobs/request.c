@@ -5,35 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "axes.h"
 #include "protocol/describe.h"
-
-const char *request_method(bool submitted)
-{
-    return submitted ? "job.submit" : "job.run";
-}
 
 /* Its number in the message. */
 static uint32_t sent_step(const struct request *request, uint32_t step)
 {
     return step - request->added[step];
-}
-
-const char *request_field(const struct request *request, uint32_t step, const char *name, char out[FIELD_NAME_BYTES])
-{
-    if (request->submitted && step == 0)
-        return name;
-    if (request->submitted)
-        snprintf(out, FIELD_NAME_BYTES, "then[%u].%s", (unsigned)step - 1, name);
-    else
-        snprintf(out, FIELD_NAME_BYTES, "steps[%u].%s", (unsigned)sent_step(request, step),
-                 request->scales >> step & 1 && strcmp(name, "by") == 0 ? "scale" : name);
-    return out;
-}
-
-const char *request_operand_name(const struct request *request, uint32_t operand, char out[FIELD_NAME_BYTES])
-{
-    const struct request_operand *at = &request->operands[operand];
-    return operand < OPERAND_FURTHER ? at->name : request_field(request, at->step, at->name, out);
 }
 
 /* One vector belongs to all rows. */
@@ -160,13 +138,15 @@ int request_init(struct request *request, const struct msg_job_run_params *param
     const int count = count_steps(request, params, error);
     if (count < 0)
         return count;
-    if ((uint32_t)count == params->steps_count)
+    if ((uint32_t)count == params->steps_count && params->axes_count == 0)
         return init(request, params, false, error);
     *expanded = *params;
     expanded->steps_count = (uint32_t)count;
     for (int i = 0; i < count; i++)
         expanded->steps[i] = expanded_step(request, params, (uint32_t)i);
-    return init(request, expanded, false, error);
+    request->submitted = false;
+    const int r = params->axes_count > 0 ? axes_merge(request, expanded, error) : 0;
+    return r ? r : init(request, expanded, false, error);
 }
 
 /*

@@ -33,7 +33,7 @@ struct request {
 };
 
 /* 0, or -EINVAL and *error: it has too many operands or steps. *expanded has room for the params with all the steps
- * that those of the message stand for. Both stay the caller's. */
+ * that those of the message stand for, and with one axis. Both stay the caller's. */
 int request_init(struct request *request, const struct msg_job_run_params *params, struct msg_job_run_params *expanded,
                  struct error *error);
 /* The same of what came by job.submit, whose translation is *run: -EINVAL, too, where fields of a scan and of a
