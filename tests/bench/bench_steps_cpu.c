@@ -64,8 +64,7 @@ static int measure(const struct memory *memory, const struct step_bench *bench, 
     int error = 0;
     fill(bench->dtype, memory->input);
     fill(bench->dtype, memory->further);
-    if (bench->bins > 0)
-        step_bench_index(bench, (uint32_t *)memory->further, LENGTH);
+    step_bench_fill(bench, LENGTH, (uint32_t *)memory->further);
     for (unsigned i = 0; i < RUNS && !error; i++) {
         const double begin = thread_ms();
         memcpy(memory->output, memory->input, bytes);

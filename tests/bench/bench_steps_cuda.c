@@ -50,11 +50,12 @@ static int step_start(void *argument, cudaStream_t stream)
     return launch(&rows, work->bench->params, &tiles, 0, tiles.tile_count, stream);
 }
 
-static int put_index(struct memory *memory, const struct step_bench *bench)
+static int put_words(struct memory *memory, const struct step_bench *bench)
 {
-    static uint32_t index[LENGTH];
-    step_bench_index(bench, index, LENGTH);
-    return cudaMemcpy(memory->further, index, sizeof index, cudaMemcpyHostToDevice);
+    static uint32_t words[2 * LENGTH];
+    const uint64_t count = step_bench_words(bench, LENGTH);
+    step_bench_fill(bench, LENGTH, words);
+    return cudaMemcpy(memory->further, words, count * sizeof words[0], cudaMemcpyHostToDevice);
 }
 
 static int measure(struct memory *memory, const struct step_bench *bench, step_launch *launch,
@@ -66,8 +67,8 @@ static int measure(struct memory *memory, const struct step_bench *bench, step_l
     int error = samples_noise(memory->input, bench->dtype, (uint64_t)ROWS * LENGTH);
     if (!error)
         error = samples_noise(memory->further, bench->dtype, (uint64_t)ROWS * LENGTH);
-    if (!error && bench->bins > 0)
-        error = put_index(memory, bench);
+    if (!error && step_bench_words(bench, LENGTH) > 0)
+        error = put_words(memory, bench);
     if (!error)
         error = stopwatch_median(&memory->stopwatch, copy_start, &work, &copy_ms);
     if (!error)

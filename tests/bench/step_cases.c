@@ -6,6 +6,7 @@
 #include "kernels/steps/diff/diff.h"
 #include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
+#include "kernels/steps/pick/pick.h"
 #include "kernels/steps/stack/stack.h"
 #include "kernels/steps/triangle/triangle.h"
 #include "kernels/steps/upsample/upsample.h"
@@ -32,6 +33,8 @@
 #define DEMEAN &demean_kernel, "", 0
 #define BINS   500
 #define STACK  &stack_kernel, &(const struct stack){.bins = BINS, .alpha = 1}, sizeof(struct stack)
+
+#define PICK &pick_kernel, "", 0
 
 #define OTHER STEP_CASE_SAMPLES
 
@@ -72,6 +75,8 @@ const struct step_bench step_benches[] = {
     {"box 1000",         BOX(1000),                                   F32, F32, 1, 1, 0,     false, 0.85, 0},
     {"demean",           DEMEAN,                                      F32, F32, 1, 1, 0,     false, 0, 0},
     {"dot",              DOT,                                         F32, F64, 0, 0, OTHER, false, 0.92, 0},
+    {"triangle to 100",  TRIANGLE(100),                               F32, F32, 1, 1, OTHER, true,  0, 0},
+    {"pick",             PICK,                                        F32, F32, 1, 1, OTHER, true,  0, 0},
     {"stack 500 bins",  STACK,                                       F32, F32, 0, 0, OTHER, true,  0.80, BINS},
 };
 // clang-format on
@@ -115,6 +120,11 @@ static uint64_t output_length(const struct step_bench *bench, uint64_t length)
     return bench->bins > 0 ? bench->bins : bench->parts > 0 ? length * bench->times / bench->parts : 1;
 }
 
+static bool has_half_widths(const struct step_bench *bench)
+{
+    return bench->kernel == &triangle_kernel && bench->further > 0;
+}
+
 struct step_rows step_bench_rows(const struct step_bench *bench, uint64_t rows, uint64_t length, void *input,
                                  void *further, void *output)
 {
@@ -124,8 +134,12 @@ struct step_rows step_bench_rows(const struct step_bench *bench, uint64_t rows, 
                              .input = operand_of(input, bench->dtype, length, false),
                              .output = operand_of(output, bench->made, output_length(bench, length), false)};
     if (bench->further > 0)
-        made.further[0] = operand_of(further, bench->bins > 0 ? SCAND_DTYPE_U32 : bench->dtype,
-                                     further_length(bench, length), bench->is_shared);
+        made.further[0] =
+            operand_of(further, bench->bins > 0 || has_half_widths(bench) ? SCAND_DTYPE_U32 : bench->dtype,
+                       further_length(bench, length), bench->is_shared);
+    if (bench->kernel == &pick_kernel)
+        made.further[PICK_HALF_WIDTH] =
+            operand_of((char *)further + length * sizeof(float), SCAND_DTYPE_F32, length, true);
     if (bench->bins > 0) {
         turn(&made.input, rows);
         turn(&made.output, rows);
@@ -133,13 +147,41 @@ struct step_rows step_bench_rows(const struct step_bench *bench, uint64_t rows, 
     return made;
 }
 
-void step_bench_index(const struct step_bench *bench, uint32_t *index, uint64_t count)
+uint64_t step_bench_words(const struct step_bench *bench, uint64_t length)
+{
+    if (bench->kernel == &pick_kernel)
+        return 2 * length;
+    return bench->bins > 0 || has_half_widths(bench) ? length : 0;
+}
+
+static void fill_index(uint64_t bins, uint64_t count, uint32_t *index)
 {
     uint64_t state = 1;
     for (uint64_t i = 0; i < count; i++) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        index[i] = (uint32_t)((state >> 33) % bench->bins);
+        index[i] = (uint32_t)((state >> 33) % bins);
     }
+}
+
+/* Picks between all samples, the wider the later, as of traces whose slopes grow. */
+static void fill_picks(uint64_t length, uint32_t *words)
+{
+    for (uint64_t i = 0; i < length; i++) {
+        const float position = (float)i + 0.25f, half_width = 100.0f * (float)i / (float)length;
+        memcpy(&words[i], &position, sizeof position);
+        memcpy(&words[length + i], &half_width, sizeof half_width);
+    }
+}
+
+void step_bench_fill(const struct step_bench *bench, uint64_t length, uint32_t *words)
+{
+    if (bench->kernel == &pick_kernel)
+        fill_picks(length, words);
+    else if (bench->bins > 0)
+        fill_index(bench->bins, length, words);
+    else if (has_half_widths(bench))
+        for (uint64_t i = 0; i < length; i++)
+            words[i] = (uint32_t)(1 + i * ((const struct triangle *)bench->params)->half_width / length);
 }
 
 uint64_t step_bench_bytes(const struct step_bench *bench, uint64_t rows, uint64_t length)

@@ -32,8 +32,10 @@ struct step_rows step_bench_rows(const struct step_bench *bench, uint64_t rows, 
 /* Bytes that are read and written at least. */
 uint64_t step_bench_bytes(const struct step_bench *bench, uint64_t rows, uint64_t length);
 
-/* Fills an index, on the host. */
-void step_bench_index(const struct step_bench *bench, uint32_t *index, uint64_t count);
+/* Words of 4 bytes of operands that are no samples, but say where or how wide something is, for rows of `length`: 0 of
+ * most cases. Fills them, on the host. */
+uint64_t step_bench_words(const struct step_bench *bench, uint64_t length);
+void step_bench_fill(const struct step_bench *bench, uint64_t length, uint32_t *words);
 
 /* "f32", or "f32 to i32". */
 const char *step_bench_dtypes(const struct step_bench *bench);
