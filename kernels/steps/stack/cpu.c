@@ -70,6 +70,11 @@ static void add_columns(const struct part *part, const char *x, double *restrict
             sums[k] = sums[k] + (double)codec_decode_f32(SCAND_DTYPE_F32, x + k * sizeof(float));
         return;
     }
+    if (dtype == SCAND_DTYPE_F32 && !part->counts) {
+        for (uint64_t k = 0; k < part->count; k++)
+            sums[k] = sums[k] + alpha * (double)codec_decode_f32(SCAND_DTYPE_F32, x + k * sizeof(float));
+        return;
+    }
     for (uint64_t k = 0, n; k < part->count; k += n) {
         n = part->count - k < GROUP ? part->count - k : GROUP;
         line_load_f64(dtype, x + k * codec_bytes(dtype), codec_bytes(dtype), n, values);

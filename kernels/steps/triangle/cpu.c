@@ -400,25 +400,24 @@ static void write_outputs(const struct line *line, uint64_t from, uint64_t begin
                    line->to_stride);
 }
 
-/* Output i, the r-th of a segment, with a half-width of its own. */
-static double own_output(const struct line *line, const struct segment segments[3], int64_t i, int r,
-                         uint64_t half_width)
+/* Output i, the r-th of a segment, with its own triangle. */
+static inline double own_output(const struct line *line, const struct segment segments[3], int64_t i, int r,
+                                const struct triangle *own)
 {
     const struct segment *before = &segments[0], *here = &segments[1], *after = &segments[2];
-    const struct triangle own = triangle_with(line->triangle, half_width);
-    const int size = (int)line->segment, width = (int)own.half_width;
-    const int ahead = r + width, behind = own.shape == TRIANGLE_BOX ? r - width + 1 : r - width;
-    if (!triangle_keeps(&own, i, line->length))
+    const int size = (int)line->segment, width = (int)own->half_width;
+    const int ahead = r + width, behind = own->shape == TRIANGLE_BOX ? r - width + 1 : r - width;
+    if (!triangle_keeps(own, i, line->length))
         return 0;
     if (width == 1)
         return step_get_f64(line->from_dtype, line->from + i * line->from_stride);
-    return triangle_output(own.shape, ahead < size ? here->sums[ahead] : after->sums[ahead - size],
+    return triangle_output(own->shape, ahead < size ? here->sums[ahead] : after->sums[ahead - size],
                            behind >= 0 ? here->sums[behind] : before->sums[behind + size], here->sums[r],
-                           triangle_line(&own, size, ahead >= size, behind < 0, here->total, before->total), r,
-                           own.scale);
+                           triangle_line(own, size, ahead >= size, behind < 0, here->total, before->total), r,
+                           own->scale);
 }
 
-/* Outputs begin <= i < end of a segment, whose first one is `from`. */
+/* Outputs begin <= i < end of a segment, whose first one is `from`. Neighbours mostly have the same half-width. */
 static void write_own_outputs(const struct line *line, const struct segment segments[3], uint64_t from, uint64_t begin,
                               uint64_t end)
 {
@@ -427,8 +426,12 @@ static void write_own_outputs(const struct line *line, const struct segment segm
     double *y = line->window->outputs;
     line_load_integers(half_widths->dtype, line->own + (int64_t)begin * half_widths->stride, half_widths->stride,
                        end - begin, widths);
-    for (uint64_t i = begin; i < end; i++)
-        y[i - begin] = own_output(line, segments, (int64_t)i, (int)(i - from), widths[i - begin]);
+    struct triangle own = triangle_with(line->triangle, widths[0]);
+    for (uint64_t i = begin; i < end; i++) {
+        if (widths[i - begin] != own.half_width)
+            own = triangle_with(line->triangle, widths[i - begin]);
+        y[i - begin] = own_output(line, segments, (int64_t)i, (int)(i - from), &own);
+    }
     line_store_f64(line->to_dtype, y, end - begin, line->to + (int64_t)begin * line->to_stride, line->to_stride);
 }
 
