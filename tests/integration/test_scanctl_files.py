@@ -346,6 +346,52 @@ class Memory(ScanctlTest):
         self.succeed("reduce", "--op", "max", "--shape", "-1,4096", self.path("in.raw"), "-o", "/dev/null", preexec_fn=limit)
 
 
+class Direct(ScanctlTest):
+    """Files whose samples need nobody's look but the daemon's, which reads them itself: as through a pipe, to the bit."""
+
+    SHAPE = (3000, 500)
+
+    def setUp(self):
+        super().setUp()
+        self.values = [float((i * 7) % 23 - 11) for i in range(self.SHAPE[0] * self.SHAPE[1])]
+
+    def daemon_read(self):
+        text = self.succeed("metrics").decode()
+        return int(re.search(r"(?m)^scand_file_read_bytes_total (\d+)", text)[1])
+
+    def both(self, name, data, read_bytes, *words):
+        """The output is what comes of a pipe, and the daemon has read so much."""
+        path, out = self.write(f"in.{name}", data), f"out.{name}"
+        before = self.daemon_read()
+        self.succeed(words[0], path, "-o", self.path(out), *words[1:])
+        self.assertEqual(self.daemon_read() - before, read_bytes)
+        piped = self.succeed(words[0], "-", "-o", "-", *words[1:], input=data)
+        self.assertEqual(self.daemon_read() - before, read_bytes)
+        self.assertTrue(piped == self.read(out))
+
+    def test_npy(self):
+        data = npy_header(self.SHAPE) + packed(self.values, big=False)
+        for words in (["scan", "-p", "forward,backward"], ["scan", "--output-dtype", "f64"], ["reduce", "--op", "max"]):
+            self.both("npy", data, 4 * len(self.values), *words)
+
+    def test_raw(self):
+        shape = ",".join(map(str, self.SHAPE))
+        self.both("raw", packed(self.values), 4 * len(self.values), "scan", "--shape", shape, "--dtype", "f32")
+
+    def test_what_is_read_here(self):
+        """Another byte order, headers, columns, little."""
+        swapped = npy_header(self.SHAPE, ">f4") + packed(self.values, big=True)
+        self.both("npy", swapped, 0, "scan")
+        rows = [self.values[i : i + 500] for i in range(0, len(self.values), 500)]
+        self.both("su", su_file(rows, True), 0, "scan")
+        few = npy_header((10, 500)) + packed(self.values[:5000], big=False)
+        self.both("npy", few, 0, "scan")
+        path = self.write("columns.npy", npy_header(self.SHAPE) + packed(self.values, big=False))
+        before = self.daemon_read()
+        self.succeed("scan", path, "--axis", 0, "-o", self.path("sums.npy"))
+        self.assertEqual(self.daemon_read(), before)
+
+
 class SeveralFiles(ScanctlTest):
     def test_into_a_folder(self):
         os.mkdir(self.path("results"))

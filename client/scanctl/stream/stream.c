@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/scanctl/formats/forms.h"
+#include "client/scanctl/stream/direct.h"
 #include "client/scanctl/stream/slots.h"
 
 /* Read, swapped and written at a time: what stays in the processor's cache. */
@@ -79,11 +80,20 @@ static bool is_read(const struct stream *stream, uint32_t further)
     return !stream->further[further].written && !stream->partition->further[further].shared;
 }
 
+/* The input's records of a batch; the daemon's to read, they are passed over. */
+static int input_records(struct stream *stream, struct slot *slot, struct error *error)
+{
+    const struct side *side = &stream->partition->input;
+    if (stream->direct)
+        return input_seek(stream->input, slot->position + slot->count * side->record_bytes, error);
+    return records_read(stream->array, side, &slot->count, stream->input, scand_buffer_data(slot->buffer), error);
+}
+
 static int batch_read(struct stream *stream, struct slot *slot, struct error *error)
 {
     const struct partition *partition = stream->partition;
     char *data = scand_buffer_data(slot->buffer);
-    int result = records_read(stream->array, &partition->input, &slot->count, stream->input, data, error);
+    int result = input_records(stream, slot, error);
     for (uint32_t i = 0; !result && i < partition->further_count; i++) {
         struct operand_file *file = &stream->further[i];
         if (is_read(stream, i))
@@ -203,6 +213,7 @@ static int batch_submit(struct stream *stream, struct slot *slot, struct error *
     *submission = (struct submission){.daemon = stream->daemon, .compute = stream->compute, .context = stream};
     submission->progress = stream->progress.wanted ? batch_progress : NULL;
     partition_tensors(stream->partition, slot->buffer, stream->records, slot->count, &submission->operands);
+    direct_place(stream, slot, &submission->operands.input);
     submission->operands.group = stream->group;
     if (stream->ragged)
         batch_offsets(stream, slot, &submission->operands);
@@ -410,6 +421,7 @@ int stream_run(struct stream *stream, struct error *error)
     uint64_t first = 0, batch = 0;
     group_begin(stream);
     int result = slots_create(stream, error);
+    direct_open(stream);
     if (!result)
         result = vectors_read(stream, error);
     progress_begin(&stream->progress, rows_total(stream), row_bytes(stream));
@@ -424,6 +436,7 @@ int stream_run(struct stream *stream, struct error *error)
     for (uint32_t i = 0; !result && i < stream->slot_count; i++)
         result = batch_finish(stream, &stream->slots[(batch + i) % stream->slot_count], error);
     progress_end(&stream->progress);
+    direct_close(stream);
     if (!result)
         slots_release(stream);
     if (!result && stream->group)

@@ -48,7 +48,8 @@ struct stream {
     /* Set by stream_run. */
     uint64_t records; /* per batch */
     uint32_t slot_count;
-    uint32_t group; /* that its jobs belong to; 0: the daemon has none */
+    struct scand_buffer *direct; /* the input, where the daemon reads it itself; NULL: it is read here */
+    uint32_t group;              /* that its jobs belong to; 0: the daemon has none */
     struct slot slots[SLOTS];
     struct progress progress;
     uint64_t rows_begun, rows_done;
