@@ -48,6 +48,7 @@ void job_make_ragged(struct job *job, struct offsets_copy *copy)
     job->rows.row_count = copy->count - 1;
     copy->values = NULL;
     job->operands[OPERAND_OFFSETS].buffer = NULL;
+    values_begin(job);
 }
 
 int job_check_between(const struct job *job, uint64_t length, struct error *error)

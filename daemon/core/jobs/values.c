@@ -25,6 +25,24 @@ static struct index_range operand_range(const struct job *job, uint32_t operand,
     return (struct index_range){0, 0};
 }
 
+/* Values for samples of ragged rows lie on a line, of which those between rows and beyond them are nobody's. */
+static bool are_on_line(const struct job *job)
+{
+    return job->operands[job->values.operand].follows == FOLLOWS_SAMPLES && job->rows.offsets;
+}
+
+/* Where a row's values begin in the operand, and how many there are. */
+static uint64_t first_element(const struct job *job)
+{
+    return are_on_line(job) ? job->rows.offsets[0] : 0;
+}
+
+static uint64_t element_count(const struct job *job)
+{
+    const uint64_t *offsets = job->rows.offsets;
+    return are_on_line(job) ? offsets[job->rows.row_count] - offsets[0] : job->operands[job->values.operand].length;
+}
+
 /* Goes to the next operand that is to be checked. */
 static void next_operand(struct job *job)
 {
@@ -38,6 +56,8 @@ static void next_operand(struct job *job)
         values->from = range.from;
         values->below = range.below;
         values->operand = range.below > 0 ? operand : 0;
+        if (values->operand > 0 && element_count(job) == 0)
+            values->operand = 0;
     }
 }
 
@@ -66,31 +86,28 @@ static uint64_t row_count(const struct job *job)
 /* Of the next chunk: whole rows, or a part of one. */
 static uint64_t next_rows(const struct job *job)
 {
-    const uint64_t length = job->operands[job->values.operand].length, left = row_count(job) - job->values.row;
+    const uint64_t length = element_count(job), left = row_count(job) - job->values.row;
     const uint64_t most = length < CHUNK_VALUES ? CHUNK_VALUES / length : 1;
     return left < most ? left : most;
 }
 
 static uint64_t next_elements(const struct job *job)
 {
-    const uint64_t left = job->operands[job->values.operand].length - job->values.element;
+    const uint64_t left = element_count(job) - job->values.element;
     return left < CHUNK_VALUES ? left : CHUNK_VALUES;
 }
 
 bool values_are_ready(const struct job *job)
 {
     const struct operand *operand = &job->operands[job->values.operand];
-    return !buffer_is_partial(operand->buffer) ||
-           buffer_is_ready(operand->buffer, operand_footprint(operand, &job->rows, job->values.row, next_rows(job)));
+    return !buffer_is_partial(operand->buffer) || buffer_is_ready(operand->buffer, values_footprint(job));
 }
 
 struct extent values_footprint(const struct job *job)
 {
     struct operand part = job->operands[job->values.operand];
-    if (part.follows == FOLLOWS_SAMPLES && job->rows.offsets)
-        return part.extent;
+    part.origin += (int64_t)(first_element(job) + job->values.element) * part.stride;
     part.follows = FOLLOWS_VECTORS;
-    part.origin += (int64_t)job->values.element * part.stride;
     part.length = next_elements(job);
     return operand_footprint(&part, &job->rows, job->values.row, next_rows(job));
 }
@@ -99,8 +116,9 @@ void values_next_chunk(struct job *job, struct chunk *chunk)
 {
     struct values *values = &job->values;
     values->checked = job->layouts[values->operand];
-    values->checked.origin += (int64_t)values->element * values->checked.stride;
+    values->checked.origin += (int64_t)(first_element(job) + values->element) * values->checked.stride;
     values->checked.length = next_elements(job);
+    values->checked.on_line = false;
     values->out = true;
     *chunk = (struct chunk){
         .rows = &job->rows,
@@ -132,9 +150,9 @@ static const char *operand_name(const struct job *job)
 static int refuse(const struct job *job, const struct index_fault *fault, struct error *error)
 {
     const struct values *values = &job->values;
-    const uint64_t element = values->element + fault->element;
+    const uint64_t element = first_element(job) + values->element + fault->element;
     const char *name = operand_name(job);
-    if (job->operands[values->operand].follows == FOLLOWS_JOB)
+    if (job->operands[values->operand].follows == FOLLOWS_JOB || are_on_line(job))
         return error_set(error, -EINVAL,
                          "\"steps[%u].%s\"[%" PRIu64 "] is %" PRId64 "; allowed: %" PRIu64 " to %" PRIu64
                          "; nothing has been written",
@@ -159,7 +177,7 @@ int values_return(struct job *job, const struct chunk *chunk, struct error *erro
     if (chunk->fault.found)
         return refuse(job, &chunk->fault, error);
     values->element += chunk->operands->length;
-    if (values->element < job->operands[values->operand].length)
+    if (values->element < element_count(job))
         return 0;
     values->element = 0;
     values->row += chunk->count;

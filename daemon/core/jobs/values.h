@@ -21,7 +21,7 @@ struct values {
     struct step_operand checked; /* the part of the operand that this chunk reads */
 };
 
-/* Notes what is to be checked of a job whose operands and steps are known. */
+/* Notes what is to be checked of a job whose operands and steps are known; again once its offsets are. */
 void values_begin(struct job *job);
 /* Whether some values are to be checked before rows can be handed out. */
 bool values_are_left(const struct job *job);
