@@ -350,10 +350,16 @@ static void ragged_rows(void)
     const uint64_t offsets[] = {3, 3, 4, 100, 101, 3000, 3000, 9000};
     for (unsigned k = 0; k < COUNT(half_widths_tried); k++) {
         const struct triangle triangle = random_triangle(half_widths_tried[k]);
-        check_case(&triangle, (struct step_case){.row_count = COUNT(offsets) - 1,
-                                                 .offsets = offsets,
-                                                 .input = {.dtype = SCAND_DTYPE_F32},
-                                                 .output = {.dtype = SCAND_DTYPE_F32}});
+        struct step_case c = {.row_count = COUNT(offsets) - 1,
+                              .offsets = offsets,
+                              .input = {.dtype = SCAND_DTYPE_F32},
+                              .output = {.dtype = SCAND_DTYPE_F32}};
+        check_case(&triangle, c);
+        c.further[TRIANGLE_HALF_WIDTHS] = (struct step_case_operand){.given = true,
+                                                                     .dtype = SCAND_DTYPE_I32,
+                                                                     .layout = random_next(&seed) % LAYOUT_SHARED,
+                                                                     .below = half_widths_tried[k] + 1};
+        check_case(&triangle, c);
     }
 }
 

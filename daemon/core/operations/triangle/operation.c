@@ -7,20 +7,8 @@
 
 _Static_assert(LIMIT_HALF_WIDTH <= TRIANGLE_HALF_WIDTH_MAX, "the kernel has sums for that many samples");
 
-/* They are looked at in rows of one length. */
-static int check_half_widths(const struct asked *asked, const struct msg_tensor *half_widths, struct error *error)
-{
-    char field[FIELD_NAME_BYTES];
-    if (half_widths->shape_count == 0 || !request_is_ragged(asked->request))
-        return 0;
-    return error_set(error, -EINVAL,
-                     "\"%s\" is given, but \"offsets\" makes ragged rows; allowed then: one \"half_width\" for all "
-                     "samples; leave it out",
-                     request_field(asked->request, asked->step, "half_widths", field));
-}
-
 static int check(const struct asked *asked, enum triangle_shape shape, uint64_t half_width, enum window_norm norm,
-                 enum boundary boundary, const struct msg_tensor *half_widths, struct step *step, struct error *error)
+                 enum boundary boundary, struct step *step, struct error *error)
 {
     const struct triangle parameters = {.half_width = (uint32_t)half_width,
                                         .shape = shape,
@@ -32,7 +20,7 @@ static int check(const struct asked *asked, enum triangle_shape shape, uint64_t 
     if (half_width == 0)
         return error_set(error, -EINVAL, "\"%s\" is 0; allowed: 1 to %d",
                          request_field(asked->request, asked->step, "half_width", field), LIMIT_HALF_WIDTH);
-    if ((r = check_floats(asked, error)) || (r = check_half_widths(asked, half_widths, error)))
+    if ((r = check_floats(asked, error)))
         return r;
     step_set_parameters(step, &parameters, sizeof parameters);
     return check_output_dtype(asked->in.dtype, asked->output, error);
@@ -42,14 +30,14 @@ static int triangle_check(const struct asked *asked, struct step *step, struct e
 {
     const struct msg_triangle *message = &asked->request->params->steps[asked->step].triangle;
     return check(asked, TRIANGLE_TRIANGLE, message->half_width, (enum window_norm)message->norm,
-                 (enum boundary)message->boundary, &message->half_widths, step, error);
+                 (enum boundary)message->boundary, step, error);
 }
 
 static int box_check(const struct asked *asked, struct step *step, struct error *error)
 {
     const struct msg_box *message = &asked->request->params->steps[asked->step].box;
     return check(asked, TRIANGLE_BOX, message->half_width, (enum window_norm)message->norm,
-                 (enum boundary)message->boundary, &message->half_widths, step, error);
+                 (enum boundary)message->boundary, step, error);
 }
 
 static bool has_half_widths(const struct step *step)
