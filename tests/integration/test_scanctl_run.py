@@ -140,6 +140,52 @@ class Run(ScanctlTest):
         whole = self.write("whole.npy", npy_header((3,), "<i4") + b"".join(n.to_bytes(4, "little") for n in (5, 6, 7)))
         self.assertEqual(self.succeed("run", "reduce sum", whole), b"18\n")
 
+    def test_several_axes(self):
+        """What the same numbers give along one axis."""
+        shape = (2, 5, 30, 40)
+        cube = self.write("cube.npy", npy_header(shape) + packed(self.values))
+        for axes, flat, axis, kept in (
+            ("all", (12000,), "0", (1,)),
+            ("2,3", (2, 5, 1200), "2", (2, 5)),
+            ("1,0", (10, 30, 40), "0", (30, 40)),
+            ("time,-2,1", (2, 6000), "1", (2,)),
+            ("3", (2, 5, 30, 40), "3", (2, 5, 30)),
+        ):
+            line = self.write("flat.npy", npy_header(flat) + packed(self.values))
+            one = self.succeed("reduce", "--op", "norm", line, "--axis", axis)
+            self.assertEqual(self.succeed("reduce", "--op", "norm", cube, "--axis", axes), one)
+            chain = self.succeed("run", "demean | map abs | reduce norm", line, "--axis", axis)
+            self.assertEqual(self.succeed("run", "demean | map abs | reduce norm", cube, "--axis", axes), chain)
+            self.succeed("reduce", "--op", "norm", cube, "--axis", axes, "-o", self.path("out.npy"))
+            self.assertTrue(self.read("out.npy").startswith(npy_header(kept, "<f8")))
+            other = self.succeed("run", f"dot other={line}", line, "--axis", axis)
+            self.assertEqual(self.succeed("run", f"dot other={cube}", cube, "--axis", axes), other)
+        gap = self.write("gap.npy", npy_header((40, 1, 300)) + packed(self.values))
+        self.assertEqual(self.succeed("reduce", "--op", "sum", gap, "--axis", "0,2").count(b"\n"), 1)
+
+    def test_wrong_axes(self):
+        cube = self.write("cube.npy", npy_header((2, 20, 300)) + packed(self.values))
+        fortran = self.write("fortran.npy", npy_header(self.SHAPE, fortran=True) + packed(self.values))
+        line = self.write("line.npy", npy_header((300,)) + packed(self.values[:300]))
+        other = self.write("other.npy", npy_header((20, 2, 300)) + packed(self.values))
+        out = ("-o", self.path("out.npy"))
+        reduction = ("reduce", "--op", "sum")
+        for message, code, words in (
+            ("cube.npy that axis 1 lies between; save it with the axis before or behind them", 64, (*reduction, cube, "--axis", "0,2")),
+            ("in.su have headers between them; give one axis, or save its samples without headers", 64, (*reduction, self.su, "--axis", "all")),
+            ("fortran.npy is in Fortran order; save it in C order", 64, (*reduction, fortran, "--axis", "all")),
+            ('--axis is "0,-3", which names axis 0 of .*cube.npy twice', 64, (*reduction, cube, "--axis", "0,-3")),
+            ("--axis is 3, but .*cube.npy has rank 3", 64, (*reduction, cube, "--axis", "0,3")),
+            ('--axis is "0,"; give an axis after each comma', 64, (*reduction, cube, "--axis", "0,")),
+            ('--axis is ""; it may be', 64, (*reduction, cube, "--axis", ",0")),
+            ('--axis is "0,1", but several axes are for reductions; name one', 64, ("scan", self.npy, *out, "--axis", "0,1")),
+            ('--axis is "all", but several axes are for reductions; name one', 64, ("run", "map abs", self.npy, *out, "--axis", "all")),
+            ('--axis is "all", but step 1 makes rows longer or shorter', 64, ("run", "upsample 2 | reduce sum", cube, "--axis", "all")),
+            ("other=.*line.npy: holds a number for each sample of one axis; give one for each sample of the input", 64, ("run", f"dot other={line}", cube, "--axis", "all")),
+            ('other.npy: holds 20 x 2 x 300 numbers for "other"', 65, ("run", f"dot other={other}", cube, "--axis", "0,1")),
+        ):
+            self.fail_with(code, message, *words)
+
     def test_a_reduction_behind_scans(self):
         """What is between the steps has the type of the results."""
         self.succeed("scan", "--passes", "forward,backward", "--output-dtype", "f64", "--then", "backward,op=max", self.npy, "-o", self.path("between.npy"))

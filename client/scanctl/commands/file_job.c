@@ -59,13 +59,27 @@ static int lengths_find(struct file_job *job, struct error *error)
     return result;
 }
 
-static int operands_open(struct file_job *job, struct error *error)
+/* What cannot lie beside rows of several axes. */
+static int operand_merge_check(const struct operand_file *file, struct error *error)
+{
+    const char *why = file->written ? "is written, which steps along several axes do not; leave it out"
+                      : file->broadcast
+                          ? "holds a number for each sample of one axis; give one for each sample of the input"
+                      : !file->shared && strcmp(file->follows, "samples")
+                          ? "has elements for each row; with several axes give one dimension, for all rows"
+                          : NULL;
+    return why ? fail(error, EX_USAGE, "%s=%s: %s", file->name, file->path, why) : 0;
+}
+
+static int operands_open(struct file_job *job, bool several_axes, struct error *error)
 {
     const struct operand_samples samples = samples_of(job);
     struct operand_file *files = job->options->operands;
     const uint32_t count = job->options->operand_count;
     for (uint32_t i = 0; i < count; i++) {
         int result = operand_file_open(&files[i], &samples, error);
+        if (!result && several_axes)
+            result = operand_merge_check(&files[i], error);
         if (result)
             return result;
     }
@@ -76,16 +90,44 @@ static int operands_open(struct file_job *job, struct error *error)
     return result;
 }
 
+/* Rows of several axes have no length that a step could change. */
+static int steps_merge_check(const struct file_job *job, struct error *error)
+{
+    const uint32_t count = job->options->pipeline ? job->options->pipeline->step_count : 1;
+    for (uint32_t i = 1; i < count; i++)
+        if (job->lengths[i] != job->lengths[0])
+            return fail(error, EX_USAGE,
+                        "--axis is \"%s\", but step %" PRIu32 " makes rows longer or shorter, as along one axis alone; "
+                        "name one",
+                        job->options->axes, i);
+    return 0;
+}
+
+/* Several axes become one: of the samples, and of what is read beside them, sample by sample. */
+static int axes_merge(struct file_job *job, uint32_t axes, struct error *error)
+{
+    int result = steps_merge_check(job, error);
+    for (uint32_t i = 0; !result && i < job->options->operand_count; i++) {
+        struct operand_file *file = &job->options->operands[i];
+        if (!file->shared)
+            result = array_merge_axes(&file->array, axes, file->input.name, error);
+    }
+    if (!result)
+        result = array_merge_axes(&job->array, axes, job->input.name, error);
+    return result ? result : lengths_find(job, error);
+}
+
 static int headers_read(struct file_job *job, struct error *error)
 {
     const struct file_options *options = job->options;
+    uint32_t axes;
     int result = format_find(&job->input, &options->hints, &job->hints.format, error);
     if (result)
         return result;
     result = array_read_header(&job->array, &job->input, &job->hints, error);
     if (result)
         return result;
-    result = axis_resolve(options, job->input_path, &job->array, &job->axis, error);
+    result = axes_resolve(options, job->input_path, &job->array, &axes, &job->axis, error);
     if (result)
         return result;
     result = open_ended_check(job, error);
@@ -94,7 +136,10 @@ static int headers_read(struct file_job *job, struct error *error)
     result = options->offsets_path ? ragged_read(&job->ragged, options->offsets_path, &job->array, error) : 0;
     if (result)
         return result;
-    result = operands_open(job, error);
+    const bool several_axes = (axes & (axes - 1)) != 0;
+    result = operands_open(job, several_axes, error);
+    if (!result && several_axes)
+        result = axes_merge(job, axes, error);
     return result ? result : output_name_check(job, error);
 }
 

@@ -17,8 +17,8 @@ struct file_job {
     struct array_hints hints;             /* the options', with the format that was found */
     struct input input;
     struct array array;
-    struct ragged ragged; /* with --offsets */
-    uint32_t axis;
+    struct ragged ragged;                  /* with --offsets */
+    uint32_t axis;                         /* of the array, in which several that are asked for are one */
     uint64_t lengths[2 + SCAND_STEPS_MAX]; /* of rows before the first step, behind it, and so on */
     uint64_t output_length;                /* and behind the last one */
     /* Set by the command before file_job_run. */

@@ -206,6 +206,10 @@ static int axis_parse(struct file_options *options, const char *text, struct err
 {
     uint64_t number;
     bool negative = text[0] == '-';
+    if (strchr(text, ',') || !strcmp(text, "all")) {
+        options->axes = text;
+        return 0;
+    }
     if (isalpha((unsigned char)text[0])) {
         options->axis_name = text;
         return 0;
@@ -214,7 +218,7 @@ static int axis_parse(struct file_options *options, const char *text, struct err
         return fail(
             error, EX_USAGE,
             "--axis is \"%s\"; it may be 0 to %d, -%d to -1 to count from the last axis, or the name that an axis has "
-            "in its file",
+            "in its file; for reductions also several, as in 0,1, or all",
             text, SCAND_RANK_MAX - 1, SCAND_RANK_MAX);
     options->axis = negative ? -(int64_t)number : (int64_t)number;
     return 0;
@@ -375,4 +379,51 @@ int axis_resolve(const struct file_options *options, const char *path, const str
                     axis, path, rank, -(int)rank, rank - 1);
     *out = (uint32_t)counted;
     return 0;
+}
+
+/* One of a list, `length` characters long. */
+static int axis_of_list(const struct file_options *options, const char *text, size_t length, const char *path,
+                        const struct array *array, uint32_t *axes, struct error *error)
+{
+    char word[LABEL_BYTES];
+    struct file_options own = *options;
+    uint32_t axis;
+    snprintf(word, sizeof(word), "%.*s", (int)(length < sizeof(word) ? length : sizeof(word) - 1), text);
+    own.axes = own.axis_name = NULL;
+    int result = axis_parse(&own, word, error);
+    if (!result)
+        result = axis_resolve(&own, path, array, &axis, error);
+    if (result)
+        return result;
+    if (*axes >> axis & 1)
+        return fail(error, EX_USAGE, "--axis is \"%s\", which names axis %" PRIu32 " of %s twice", options->axes, axis,
+                    path);
+    *axes |= UINT32_C(1) << axis;
+    return 0;
+}
+
+int axes_resolve(const struct file_options *options, const char *path, const struct array *array, uint32_t *axes,
+                 uint32_t *out, struct error *error)
+{
+    int result = 0;
+    *axes = 0;
+    if (!options->axes) {
+        result = axis_resolve(options, path, array, out, error);
+        *axes = result ? 0 : UINT32_C(1) << *out;
+        return result;
+    }
+    const char *at = options->axes;
+    if (!strcmp(at, "all")) {
+        *axes = (UINT32_C(1) << array->rank) - 1;
+        at += strlen(at);
+    }
+    while (*at && !result) {
+        const size_t length = strcspn(at, ",");
+        result = axis_of_list(options, at, length, path, array, axes, error);
+        at += length;
+        if (*at == ',' && !*++at && !result)
+            result = fail(error, EX_USAGE, "--axis is \"%s\"; give an axis after each comma", options->axes);
+    }
+    *out = result ? 0 : (uint32_t)__builtin_ctz(*axes);
+    return result;
 }

@@ -78,7 +78,8 @@ struct option_row {
 /* Options of commands that work on files. */
 #define FILE_OPTIONS                                                                                                 \
     {"axis", OPTION_AXIS, 'x', "AXIS", VALUE_FREE,                                                                   \
-     "the axis of the rows: from 0; negative ones count from the last; or its name [-1]"},                          \
+     "the axis of the rows: from 0; negative ones count from the last; or its name [-1];\n"                            \
+     "of reductions also several, such as 0,1, or all"},                         \
     {"offsets", OPTION_OFFSETS, 0, "FILE", VALUE_FILE,                                                               \
      "rows of differing lengths along an IN of one dimension: row r is the samples from the\n"                       \
      "r-th offset up to the next one; .npy of integers, or raw ones of 64 bits"},                                    \
@@ -110,6 +111,7 @@ struct file_options {
     const char *offsets_path;        /* NULL: rows of one length */
     int64_t axis;                    /* negative ones count from the end */
     const char *axis_name;           /* or its name; NULL: the number counts */
+    const char *axes;                /* or several of either, with commas between them, or "all"; NULL: one */
     bool progress;                   /* what happens is said on standard error */
     bool converts;                   /* the result has a form of its own, not that of its input */
 };
@@ -143,6 +145,9 @@ bool path_is_folder(const char *path);
 const char *path_name(const char *path);
 /* Where `folder` is one, sets *out to the path in it that has the last name of `path`, to be freed; else leaves it. */
 int path_in_folder(const char *folder, const char *path, char **out, struct error *error);
+/* The same of all that the command line names, of one too: bit i stands for axis i. *out is the first of them. */
+int axes_resolve(const struct file_options *options, const char *path, const struct array *array, uint32_t *axes,
+                 uint32_t *out, struct error *error);
 /* The axis counted from 0, once the array at `path` is known. */
 int axis_resolve(const struct file_options *options, const char *path, const struct array *array, uint32_t *out,
                  struct error *error);

@@ -186,6 +186,9 @@ static int inputs_check(const struct scan_options *options, struct error *error)
 
 int scan_files_check(const struct scan_options *options, struct error *error)
 {
+    if (options->files.axes)
+        return fail(error, EX_USAGE, "--axis is \"%s\", but several axes are for reductions; name one",
+                    options->files.axes);
     if (options->input_count < 1)
         return fail(error, EX_USAGE, "no input; give files, or - for standard input");
     if (!options->output_path)

@@ -25,6 +25,61 @@ int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, c
     return 0;
 }
 
+/* Whether an axis has more than one place, which others may lie before or behind. */
+static bool is_long(const struct array *array, uint32_t axis)
+{
+    return array->shape[axis] != 1;
+}
+
+static int merge_check(const struct array *array, uint32_t axes, const char *name, struct error *error)
+{
+    const uint32_t first = (uint32_t)__builtin_ctz(axes), last = 31 - (uint32_t)__builtin_clz(axes);
+    uint32_t between = array->rank, merged = 0;
+    for (uint32_t i = first; i <= last; i++) {
+        if (axes >> i & 1)
+            merged += is_long(array, i);
+        else if (is_long(array, i))
+            between = i;
+    }
+    if (array->trace_header_bytes)
+        return fail(error, EX_USAGE,
+                    "--axis names several axes, but the rows of %s have headers between them; give one axis, or save "
+                    "its samples without headers, such as an .npy file",
+                    name);
+    if (array->fortran && merged > 1)
+        return fail(
+            error, EX_USAGE,
+            "--axis names several axes, whose samples are taken in C order, but %s is in Fortran order; save it "
+            "in C order",
+            name);
+    if (between < array->rank)
+        return fail(error, EX_USAGE,
+                    "--axis names axes of %s that axis %" PRIu32
+                    " lies between; save it with the axis before or behind "
+                    "them, or reduce along one after the other",
+                    name, between);
+    return 0;
+}
+
+int array_merge_axes(struct array *array, uint32_t axes, const char *name, struct error *error)
+{
+    const uint32_t first = (uint32_t)__builtin_ctz(axes);
+    uint32_t kept = 0;
+    int result = (axes & (axes - 1)) ? merge_check(array, axes, name, error) : 0;
+    if (result)
+        return result;
+    for (uint32_t i = 0; i < array->rank; i++) {
+        if (axes >> i & 1 && i != first) {
+            array->shape[first] *= array->shape[i];
+            continue;
+        }
+        array->shape[kept] = array->shape[i];
+        memmove(array->labels[kept++], array->labels[i], sizeof(array->labels[i]));
+    }
+    array->rank = kept;
+    return 0;
+}
+
 uint64_t array_sample_count(const struct array *array)
 {
     uint64_t count = 1;
