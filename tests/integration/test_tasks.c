@@ -251,6 +251,27 @@ static void test_worker_killed_mid_job(void)
     end();
 }
 
+/* Of what is added onto the output some may have been added: the job, which takes seconds, is not repeated. */
+static void test_worker_killed_while_adding(void)
+{
+    begin();
+    struct scand_task *task = task_of((const char *const[]){"triangle", "half_width", "500", "repeat", "8", NULL,
+                                                            "index-add", "alpha", "0.5", NULL, NULL});
+    struct scand_tensor onto = tensor_of(output), index = {.buffer = factors, .dtype = SCAND_DTYPE_I32, .rank = 1};
+    struct scand_job *job = NULL;
+    int calls = 0;
+    index.shape[0] = SAMPLES;
+    scand_tensor_pack(&index);
+    memset(scand_buffer_data(factors), 0, SAMPLES * sizeof(int32_t));
+    CHECK_EQ(scand_task_operand(task, "index", &index), SCAND_OK);
+    CHECK_EQ(scand_task_operand(task, "onto", &onto), SCAND_OK);
+    CHECK_EQ(scand_task_submit(session, task, kill_once, &calls, &job), SCAND_OK);
+    scand_task_destroy(task);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "it works in place on its onto, which may be half overwritten");
+    end();
+}
+
 /* The daemon's own list is the one that the library was built with. */
 static void test_operations(void)
 {
@@ -270,10 +291,15 @@ static void test_operations(void)
     end();
 }
 
-static const struct test tests[] = {TEST(test_chain),      TEST(test_ragged),
-                                    TEST(test_reduced),    TEST(test_all_axes),
-                                    TEST(test_refused),    TEST(test_worker_killed_mid_job),
-                                    TEST(test_operations), TEST_END};
+static const struct test tests[] = {TEST(test_chain),
+                                    TEST(test_ragged),
+                                    TEST(test_reduced),
+                                    TEST(test_all_axes),
+                                    TEST(test_refused),
+                                    TEST(test_worker_killed_mid_job),
+                                    TEST(test_worker_killed_while_adding),
+                                    TEST(test_operations),
+                                    TEST_END};
 
 int main(int argc, char **argv)
 {
