@@ -160,6 +160,33 @@ class Layouts(FileTest):
             600 * ROW * 4,
         )
 
+    def test_rows_and_columns_with_gaps(self):
+        """Of which the daemon reads no more than it needs."""
+        for shape, strides, axis in (([600, 20], [4000, 4], 1), ([600, 20], [4000, 4], 0), ([20, 1000], [120000, 4], 1), ([5, 20, 30], [400000, 4000, 4], 1)):
+            count = shape[0] * shape[1] * (shape[2] if len(shape) > 2 else 1)
+            before = self.neighbour.call("server.stats").get("file_read_bytes", 0)
+            self.both(
+                "job.submit",
+                lambda client, file, out: scan(tensor(file, shape, strides, offset=80), tensor(out, shape), axis=axis, passes=["forward", "backward"]),
+                count * 4,
+            )
+            read = self.neighbour.call("server.stats")["file_read_bytes"] - before
+            self.assertLess(read, (count * 4 if len(shape) == 2 else 2000000) + 1)
+
+    def test_columns_of_a_large_file(self):
+        """A hundred columns of a sparse terabyte."""
+        client = self.client()
+        with tempfile.TemporaryFile() as file:
+            os.ftruncate(file.fileno(), 1 << 40)
+            for row in range(512):
+                os.pwrite(file.fileno(), pack_f32([float(row)] * 100), row << 31)
+            buffer = self.load(client, file.fileno(), 1 << 40)
+        output = client.create(512 * 400)
+        columns = tensor(buffer, [512, 100], [1 << 31, 4])
+        client.call("job.submit", scan(columns, tensor(output.buffer, [512, 100]), axis=0))
+        sums = list(itertools.accumulate(range(512)))
+        self.assertTrue(unpack_f32(output.read()) == [float(value) for value in sums for _ in range(100)])
+
     def test_backwards(self):
         end = (600 * ROW - 1) * 4
         self.both(

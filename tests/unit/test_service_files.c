@@ -773,29 +773,71 @@ static void offsets_are_memory(void)
     end();
 }
 
-/* Columns of a large file: each chunk would read all of it. */
+/* A row is computed at a time, and nothing of it may be left out. */
 static void chunks_that_span_too_much_are_refused(void)
 {
     begin();
     CHECK_EQ(ftruncate(file, (off_t)LIMIT_LOAD_BYTES * 2), 0);
-    const uint64_t wide = import(anna, file, LIMIT_LOAD_BYTES * 2);
-    struct msg_tensor columns = {.buffer = wide,
-                                 .shape = {1024, LIMIT_LOAD_BYTES / 2048 - 100},
-                                 .shape_count = 2,
-                                 .strides = {(int64_t)LIMIT_LOAD_BYTES / 512, 4},
-                                 .strides_count = 2};
-    struct msg_job_submit_params params = scan_of(columns, rows_of(there, 0, 100));
-    params.axis = 0;
-    params.output = columns;
-    params.output.buffer = there;
-    columns.shape[1] = params.output.shape[1] = params.input.shape[1] = 1;
-    params.output.strides[0] = 4;
-    params.output.shape[0] = params.input.shape[0] = 1024;
+    const struct msg_tensor row = {.buffer = import(anna, file, LIMIT_LOAD_BYTES * 2),
+                                   .shape = {1, LIMIT_LOAD_BYTES / 4 + 1},
+                                   .shape_count = 2,
+                                   .strides = {4, 4},
+                                   .strides_count = 2};
+    struct msg_tensor output = row;
+    output.buffer = there;
+    output.shape[1] = 1;
+    struct msg_job_submit_params params = {.input = row,
+                                           .output = output,
+                                           .axis = 1,
+                                           .operation = SCAND_OPERATION_REDUCE,
+                                           .reduction = SCAND_REDUCTION_NONE + 1 + SCAND_REDUCTION_MAX};
     CHECK_CONTAINS(refused(anna, METHOD_job_submit, &params, SCAND_INVALID),
-                   "job.submit: rows 0 to 0 of the job, which are computed at a time, span bytes 0 to 536346628 of a "
+                   "job.submit: rows 0 to 0 of the job, which are computed at a time, span bytes 0 to 268435460 of a "
                    "file; allowed: 268435456 bytes in all; copy the file, or parts of it, into a buffer of "
                    "buffer.create");
     end();
+}
+
+/* Of rows or columns with gaps between them only these are read, and what lies between them stands for nothing. */
+static void gaps_are_left_out(void)
+{
+    static const struct {
+        uint64_t rows, length;
+        int64_t step, stride; /* bytes */
+    } layouts[] = {{8, 100, 4000, 4}, {100, 10, 4, 4000}, {1, 9, 400, 4000}, {8, 1, 4000, 4}};
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        begin();
+        struct msg_tensor input = {.buffer = source,
+                                   .offset = 8,
+                                   .shape = {layouts[i].rows, layouts[i].length},
+                                   .shape_count = 2,
+                                   .strides = {layouts[i].step, layouts[i].stride},
+                                   .strides_count = 2};
+        struct msg_tensor output = input;
+        output.buffer = there;
+        output.strides[0] = (int64_t)layouts[i].length * 4;
+        output.strides[1] = 4;
+        struct msg_job_submit_params params = scan_of(input, output);
+        uint32_t msgid = ask(anna, METHOD_job_submit, &params);
+        rig_run_work();
+        while (rig.manual.out_count > 0) {
+            const struct chunk *chunk = rig.manual.out[0];
+            const struct scan_rows *rows = chunk->rows;
+            for (uint64_t row = chunk->first; row < chunk->first + chunk->count; row++)
+                for (uint64_t k = 0; k < layouts[i].length; k++) {
+                    const unsigned char *at = (const unsigned char *)rows->input +
+                                              scan_row_offset(rows, rows->input_outer_strides, row) +
+                                              (int64_t)k * rows->input_stride;
+                    const uint64_t from = 8 + row * (uint64_t)layouts[i].step + k * (uint64_t)layouts[i].stride;
+                    CHECK(at[0] == byte_at(from) && at[3] == byte_at(from + 3));
+                }
+            rig_complete(0, 0);
+            rig_run_work();
+        }
+        CHECK(done(msgid));
+        CHECK_EQ(rig.service.stats.file_read_bytes, layouts[i].rows * layouts[i].length * 4);
+        end();
+    }
 }
 
 static void files_are_counted(void)
@@ -846,6 +888,7 @@ int main(int argc, char **argv)
         TEST(nothing_is_written),
         TEST(offsets_are_memory),
         TEST(chunks_that_span_too_much_are_refused),
+        TEST(gaps_are_left_out),
         TEST(files_are_counted),
         TEST_END,
     };

@@ -392,7 +392,7 @@ int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, st
  * that time, so it may be larger than memory, and may change; a job that finds it shorter than size_bytes, or cannot
  * read it, fails with SCAND_DESCRIPTOR. size_bytes: from the file's beginning, 0 for all that it has now. Tensors of
  * the buffer are inputs and operands that are read; as an output, or as offsets, they are SCAND_INVALID, and so are
- * rows that span more than 256 MiB. The descriptor stays the caller's, who may close it. SCAND_UNKNOWN_METHOD: the
+ * rows of more than 256 MiB. The descriptor stays the caller's, who may close it. SCAND_UNKNOWN_METHOD: the
  * daemon is older than this.
  */
 int scand_buffer_import_file(struct scand *daemon, int fd, uint64_t size_bytes, struct scand_buffer **out);

@@ -173,8 +173,8 @@ def open_file(
         In bytes, of the first element.
 
     Jobs read the file as it is then, chunk by chunk. One that has become shorter fails its jobs (ScandError); touching the
-    array itself is then a bus error, as with any mapping. Rows that span more than 256 MiB are InvalidError: columns of
-    a large file, for one, which are taken from a copy, `scand.asarray(x[:, :100])`.
+    array itself is then a bus error, as with any mapping. A row of more than 256 MiB is InvalidError: take it from a copy,
+    `scand.asarray(x[:1])`. Columns are read, too, line by line, which takes longer than rows.
 
     Raises
     ------

@@ -8,7 +8,8 @@
 
 #include "footprint.h"
 
-#define ALIGNMENT 64 /* bytes lie in a block as they would in pages, as far as a processor cares */
+#define ALIGNMENT  64   /* bytes lie in a block as they would in pages, as far as a processor cares */
+#define UNIT_LINES 1024 /* calls that a unit makes at most: some milliseconds */
 
 bool job_reads_files(const struct job *job)
 {
@@ -30,13 +31,28 @@ bool loads_are_ready(const struct job *job)
  * Addresses: those of files, which nobody can use, become those in the block.
  */
 
-static void *moved(const struct load *load, uint32_t operand, const void *address)
+/* Where a tensor's first element, and steps between its rows and samples, are from now on. */
+struct layout {
+    const void **origin;
+    int64_t *stride, *outer_strides;
+};
+
+static void move(const struct load *load, const struct scan_rows *rows, uint32_t operand, struct layout layout)
 {
     const struct load_part *part = &load->parts[operand];
-    if (!part->buffer || !address)
-        return (void *)(uintptr_t)address;
+    if (!part->buffer || !*layout.origin)
+        return;
+    const uintptr_t at = (uintptr_t)load->block->base + part->at;
+    if (part->gather == GATHER_COLUMNS)
+        *layout.stride = (int64_t)part->packed_bytes;
+    if (part->gather == GATHER_ROWS)
+        layout.outer_strides[rows->outer_rank - 1] = (int64_t)part->packed_bytes;
+    if (part->gather != GATHER_ALL) { /* the block begins with the first row */
+        *layout.origin = (void *)(at - (uintptr_t)scan_row_offset(rows, layout.outer_strides, load->first));
+        return;
+    }
     const uintptr_t begin = (uintptr_t)part->buffer->span.base + part->extent.begin;
-    return (void *)((uintptr_t)load->block->base + part->at + ((uintptr_t)address - begin));
+    *layout.origin = (void *)(at + ((uintptr_t)*layout.origin - begin));
 }
 
 static struct span span_of(const struct block *block)
@@ -51,26 +67,36 @@ static struct span span_of(const struct block *block)
 static void bind_values(struct job *job, struct load *load, struct chunk *chunk)
 {
     struct values *values = &job->values;
+    struct step_operand *checked = &values->checked;
+    const void *origin = checked->origin;
     if (!load->parts[values->operand].buffer)
         return;
-    values->checked.origin = moved(load, values->operand, values->checked.origin);
+    move(load, &job->rows, values->operand, (struct layout){&origin, &checked->stride, checked->outer_strides});
+    checked->origin = (char *)(uintptr_t)origin;
     chunk->spans[0] = span_of(load->block);
 }
 
 static void bind_rows(const struct job *job, struct load *load, struct chunk *chunk)
 {
-    load->rows = job->rows;
-    load->rows.input = moved(load, OPERAND_INPUT, job->rows.input);
+    struct scan_rows *rows = &load->rows;
+    *rows = job->rows;
+    move(load, &job->rows, OPERAND_INPUT,
+         (struct layout){&rows->input, &rows->input_stride, rows->input_outer_strides});
     if (job->operand_count > OPERAND_FURTHER)
-        load->rows.coefficients = moved(load, OPERAND_FURTHER, job->rows.coefficients);
-    chunk->rows = &load->rows;
+        move(load, &job->rows, OPERAND_FURTHER,
+             (struct layout){&rows->coefficients, &rows->coefficient_stride, rows->coefficient_outer_strides});
+    chunk->rows = rows;
 }
 
 static void bind_operands(const struct job *job, struct load *load, struct chunk *chunk)
 {
     memcpy(load->layouts, job->layouts, job->operand_count * sizeof load->layouts[0]);
-    for (uint32_t i = 0; i < job->operand_count; i++)
-        load->layouts[i].origin = moved(load, i, job->layouts[i].origin);
+    for (uint32_t i = 0; i < job->operand_count; i++) {
+        struct step_operand *layout = &load->layouts[i];
+        const void *origin = layout->origin;
+        move(load, &job->rows, i, (struct layout){&origin, &layout->stride, layout->outer_strides});
+        layout->origin = (char *)(uintptr_t)origin;
+    }
     chunk->operands = load->layouts;
 }
 
@@ -120,18 +146,59 @@ static int refuse(const struct load *load, const struct extent *extent, struct e
                      load->first, load->first + load->count - 1, extent->begin, extent->end, LIMIT_LOAD_BYTES);
 }
 
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Whether a load's rows lie along one dimension, at one distance, which is then *step, upwards as their samples. */
+static bool is_run(const struct load *load, const struct job *job, const struct operand *operand, uint64_t *step)
+{
+    const struct scan_rows *rows = &job->rows;
+    const uint32_t rank = rows->outer_rank;
+    *step = rank > 0 ? (uint64_t)operand->outer_strides[rank - 1] : 0;
+    if (load->of_values || rows->offsets || operand->follows == FOLLOWS_JOB || operand->stride <= 0)
+        return false;
+    return rank == 0 || (load->first % rows->outer_shape[rank - 1] + load->count <= rows->outer_shape[rank - 1] &&
+                         operand->outer_strides[rank - 1] > 0);
+}
+
+/* Lines of rows, or of samples of all rows, where they and what lies between two of them are less than half of all. */
+static void part_gather(struct load_part *part, const struct load *load, const struct job *job,
+                        const struct operand *operand)
+{
+    const uint64_t all = part->extent.end - part->extent.begin, item = operand->item_bytes;
+    part->gather = GATHER_ALL;
+    part->lines = 1;
+    part->width_bytes = part->pitch_bytes = part->packed_bytes = all;
+    uint64_t step;
+    if (!is_run(load, job, operand, &step))
+        return;
+    const uint64_t stride = (uint64_t)operand->stride;
+    const uint64_t row_bytes = (operand->length - 1) * stride + item, run_bytes = (load->count - 1) * step + item;
+    if (aligned(row_bytes) < step / 2 && load->count > 1)
+        *part = (struct load_part){part->buffer, part->extent, GATHER_ROWS, load->count,
+                                   row_bytes,    step,         0,           aligned(row_bytes)};
+    else if (aligned(run_bytes) < stride / 2 && operand->length > 1)
+        *part = (struct load_part){
+            part->buffer, part->extent, GATHER_COLUMNS, operand->length, run_bytes, stride, 0, aligned(run_bytes)};
+}
+
 int load_lay_out(struct load *load, const struct job *job, struct error *error)
 {
     uint64_t at = 0;
     for (uint32_t i = 0; i < job->operand_count; i++) {
+        struct load_part *part = &load->parts[i];
         const struct extent extent = part_extent(load, job, i);
         if (extent.begin == extent.end)
             continue;
-        at += (extent.begin - at) % ALIGNMENT;
-        if (extent.end - extent.begin > LIMIT_LOAD_BYTES || at + (extent.end - extent.begin) > LIMIT_LOAD_BYTES)
+        *part = (struct load_part){.buffer = job->operands[i].buffer, .extent = extent};
+        part_gather(part, load, job, &job->operands[i]);
+        part->at = at += (extent.begin - at) % ALIGNMENT;
+        if (part->lines > LIMIT_LOAD_BYTES / part->packed_bytes ||
+            part->lines * part->packed_bytes > LIMIT_LOAD_BYTES - at)
             return refuse(load, &extent, error);
-        load->parts[i] = (struct load_part){job->operands[i].buffer, extent, at};
-        at += extent.end - extent.begin;
+        at += part->lines * part->packed_bytes;
     }
     load->size_bytes = at > 0 ? at : 1;
     return 0;
@@ -141,11 +208,18 @@ int load_lay_out(struct load *load, const struct job *job, struct error *error)
  * Reading.
  */
 
+/* Of the next byte to be read. */
+static uint64_t file_offset(const struct load *load, const struct load_part *part)
+{
+    const uint64_t line = load->part_bytes / part->width_bytes;
+    return part->extent.begin + line * part->pitch_bytes + load->part_bytes % part->width_bytes;
+}
+
 /* Other reads may have come further, or less far: what counts is where the file ends now. */
 static int refuse_end(struct load *load, const struct load_part *part)
 {
     struct stat status;
-    const uint64_t at = part->extent.begin + load->part_bytes;
+    const uint64_t at = file_offset(load, part);
     const bool known = fstat(part->buffer->fds[0], &status) == 0 && (uint64_t)status.st_size < at;
     return error_set(&load->error, -EBADF,
                      "the file of buffer %" PRIu64 " ended at byte %" PRIu64 ", and had %" PRIu64
@@ -157,16 +231,17 @@ static int read_fails(struct load *load, const struct load_part *part, int cause
 {
     return error_set(&load->error, -EBADF,
                      "the file of buffer %" PRIu64 " cannot be read at byte %" PRIu64 ": %s; the output is incomplete",
-                     part->buffer->id, part->extent.begin + load->part_bytes, strerror(cause));
+                     part->buffer->id, file_offset(load, part), strerror(cause));
 }
 
-/* A unit of a part, or less. */
-static int read_part(struct load *load, const struct load_part *part)
+/* What is left of a line, or a unit of it, or less. */
+static int read_line(struct load *load, const struct load_part *part)
 {
-    const uint64_t left = part->extent.end - part->extent.begin - load->part_bytes;
-    unsigned char *to = load->block->base + part->at + load->part_bytes;
+    const uint64_t line = load->part_bytes / part->width_bytes, in_line = load->part_bytes % part->width_bytes;
+    const uint64_t left = part->width_bytes - in_line;
+    unsigned char *to = load->block->base + part->at + line * part->packed_bytes + in_line;
     const ssize_t n = pread(part->buffer->fds[0], to, left < LIMIT_UNIT_BYTES ? left : LIMIT_UNIT_BYTES,
-                            (off_t)(part->extent.begin + load->part_bytes));
+                            (off_t)file_offset(load, part));
     if (n < 0 && errno == EINTR)
         return 0;
     if (n <= 0)
@@ -178,7 +253,7 @@ static int read_part(struct load *load, const struct load_part *part)
 
 static bool part_is_read(const struct load *load, const struct load_part *part)
 {
-    return !part->buffer || load->part_bytes == part->extent.end - part->extent.begin;
+    return !part->buffer || load->part_bytes == part->lines * part->width_bytes;
 }
 
 /* The part to be read next; NULL: all have been. */
@@ -198,6 +273,12 @@ bool load_run(struct work *work)
     int r = block_make(load->block, service->devices, &service->pool->page_budget, &load->error);
     if (r)
         return r > 0;
+    const uint64_t until = load->read_bytes + LIMIT_UNIT_BYTES;
     const struct load_part *part = next_part(load);
-    return part && read_part(load, part) == 0 && next_part(load);
+    for (unsigned lines = 0; part && load->read_bytes < until && lines < UNIT_LINES; lines++) {
+        if (read_line(load, part))
+            return false;
+        part = next_part(load);
+    }
+    return part != NULL;
 }

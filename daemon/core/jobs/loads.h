@@ -14,11 +14,17 @@
 #include "daemon/core/memory/blocks.h"
 #include "job.h"
 
-/* Bytes of a file, which lie in the block from `at` on. */
+/* How an operand's bytes are read: all between the first and the last; or, where most of that are gaps, its rows, or
+ * each sample of all its rows, of which the block has one behind the other. */
+enum gather { GATHER_ALL, GATHER_ROWS, GATHER_COLUMNS };
+
+/* Bytes of a file, in lines, and where these lie in the block. */
 struct load_part {
     struct buffer *buffer; /* held while it is read; NULL: the operand is in no file, or has no bytes */
-    struct extent extent;  /* of the buffer */
-    uint64_t at;
+    struct extent extent;  /* of the buffer, from the first byte to the last */
+    enum gather gather;
+    uint64_t lines, width_bytes, pitch_bytes;
+    uint64_t at, packed_bytes; /* the first line, and from one to the next */
 };
 
 struct load {

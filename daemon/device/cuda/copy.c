@@ -13,15 +13,17 @@ static bool is_rows(const struct side *side)
     return side->stride == (int64_t)side->item_bytes || side->length == 1;
 }
 
-/* The innermost outer dimension is contiguous, and a sample of all its rows ends before the next sample begins. */
+/* The innermost outer dimension is contiguous, and a sample of the side's rows in it ends before the next sample
+ * begins.
+ */
 static bool is_columns(const struct side *side)
 {
     const struct scan_rows *rows = side->rows;
     if (rows->outer_rank == 0)
         return false;
-    uint32_t last = rows->outer_rank - 1;
-    return side->outer_strides[last] == (int64_t)side->item_bytes &&
-           side->stride >= (int64_t)(rows->outer_shape[last] * side->item_bytes);
+    const uint32_t last = rows->outer_rank - 1;
+    const uint64_t all = rows->outer_shape[last], run = side->first % all + side->count <= all ? side->count : all;
+    return side->outer_strides[last] == (int64_t)side->item_bytes && side->stride >= (int64_t)(run * side->item_bytes);
 }
 
 static bool is_reduction(const struct scan_rows *rows)
