@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """What files take through scanctl, beside what people have today.
 
-files.py --scanctl PATH --socket PATH [--megabytes N] [--runs N] [--folder FOLDER] [pipe] [segy]
+files.py --scanctl PATH --socket PATH [--megabytes N] [--runs N] [--folder FOLDER] [--daemon PID] [pipe] [segy]
 
 pipe: big-endian SU from a pipe to a pipe, beside cat in scanctl's place. The first figure is cat's.
 segy: IBM floats, forward and then backward with f64 sums, written as IBM floats; beside segyio and NumPy, where both are
 installed, which copy the file and then write its traces, one by one or all together; and beside the copy alone (cp).
 Files lie in the folder, /dev/shm unless said otherwise: the disk is not what is measured. Runs alternate, medians are
-told with the least and the most of them.
+told with the least and the most of them. With --daemon, the supervisor's process id, they are also of processor time, the
+daemon's with it, which other programs on the machine change less.
 """
 
 import argparse
+import glob
 import importlib.metadata
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -28,7 +31,25 @@ def timed(run):
     return time.perf_counter() - begun
 
 
-def measure(table, runs):
+def processor_s(daemon):
+    """Of the children that have ended, and of the daemon's processes so far."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open(f"/proc/{daemon}/task/{daemon}/children") as file:
+        processes = [daemon, *map(int, file.read().split())]
+    taken = 0
+    for path in (path for process in processes for path in glob.glob(f"/proc/{process}/task/*/schedstat")):
+        with open(path) as file:
+            taken += int(file.read().split()[0])
+    return usage.ru_utime + usage.ru_stime + taken / 1e9
+
+
+def worked(run, daemon):
+    before = processor_s(daemon)
+    run()
+    return processor_s(daemon) - before
+
+
+def measure(table, runs, timed=timed):
     """A row for each name: seconds, and how many times as fast as it the first one is."""
     seconds = {name: [] for name in table}
     for _ in range(runs):
@@ -75,14 +96,15 @@ def bench_pipe(arguments, folder):
     su_write(path, arguments.megabytes * 1_000_000 // (240 + 4 * SAMPLES))
     scan = f"'{arguments.scanctl}' --socket '{arguments.socket}' scan"
     print(f"SU through a pipe, {os.path.getsize(path) / 1e6:.0f} MB", "seconds", "least and most", "of cat's speed", sep="\t")
-    measure(
-        {
-            "cat": lambda: shell(f"cat '{path}' | cat | cat >/dev/null"),
-            "scanctl scan": lambda: shell(f"cat '{path}' | {scan} - -o - | cat >/dev/null"),
-            "scanctl scan -p forward,backward": lambda: shell(f"cat '{path}' | {scan} -p forward,backward - -o - | cat >/dev/null"),
-        },
-        arguments.runs,
-    )
+    table = {
+        "cat": lambda: shell(f"cat '{path}' | cat | cat >/dev/null"),
+        "scanctl scan": lambda: shell(f"cat '{path}' | {scan} - -o - | cat >/dev/null"),
+        "scanctl scan -p forward,backward": lambda: shell(f"cat '{path}' | {scan} -p forward,backward - -o - | cat >/dev/null"),
+    }
+    measure(table, arguments.runs)
+    if arguments.daemon:
+        print("processor time of all", "seconds", "least and most", "of cat's speed", sep="\t")
+        measure(table, arguments.runs, lambda run: worked(run, arguments.daemon))
     os.unlink(path)
 
 
@@ -130,6 +152,7 @@ def main():
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--folder", default="/dev/shm")
+    parser.add_argument("--daemon", type=int)
     parser.add_argument("what", nargs="*", default=["pipe", "segy"])
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
