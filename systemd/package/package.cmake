@@ -1,5 +1,5 @@
-# Packages of what is installed: `cpack -G DEB` makes scand, libscand0.1, libscand-local0.1, libscand-dev and python3-scand; `cpack -G TGZ`, in a static
-# build, one archive that runs where it is unpacked. `./dev package` does both.
+# Packages of what is installed: `cpack -G DEB` makes scand, libscand0.1, libscand-local0.1, libscand-dev and python3-scand. In a static build `cpack -G TGZ`
+# makes one archive that runs where it is unpacked, and `cpack -G RPM` a package of the same for any distribution that has RPM. `./dev package` does all.
 get_target_property(soversion libscand SOVERSION)
 set(runtime libscand${soversion})
 set(local libscand-local${soversion})
@@ -18,6 +18,22 @@ if(SCAND_STATIC)
     set(CPACK_PACKAGE_FILE_NAME scand-${PROJECT_VERSION}-${system})
     set(CPACK_PACKAGING_INSTALL_PREFIX "")
     set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};scand;daemon;/") # programs and what describes them
+    set(CPACK_PROJECT_CONFIG_FILE ${folder}/generator.cmake)
+    set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+    set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
+    set(CPACK_RPM_PACKAGE_LICENSE MIT)
+    set(CPACK_RPM_PACKAGE_SUMMARY "Batched prefix sums of many programs on one GPU")
+    set(CPACK_RPM_PACKAGE_DESCRIPTION "scand keeps a CUDA context and its buffers alive, takes scans and what goes before and after
+them from many programs over a Unix socket, and runs them so that transfers overlap with
+computation. Without a GPU it uses the processor.")
+    set(CPACK_RPM_POST_INSTALL_SCRIPT_FILE ${folder}/rpm/post)
+    set(CPACK_RPM_PRE_UNINSTALL_SCRIPT_FILE ${folder}/rpm/preun)
+    set(CPACK_RPM_POST_UNINSTALL_SCRIPT_FILE ${folder}/rpm/postun)
+    # Folders that are other packages'.
+    foreach(shared lib/systemd lib/systemd/system lib/systemd/user lib/sysusers.d lib/tmpfiles.d share/man share/man/man1 share/man/man8 share/bash-completion
+            share/bash-completion/completions share/zsh share/zsh/site-functions share/zsh/vendor-completions share/fish share/fish/vendor_completions.d)
+        list(APPEND CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/${shared})
+    endforeach()
     include(CPack)
     return()
 endif()
