@@ -256,7 +256,12 @@ class Client:
         return True, flight
 
     def start_together(self, flights: Sequence[Flight]) -> None:
-        """Submits scans in few messages. They end some 32 together."""
+        """Submits scans in few messages. They end some 32 together. Those that write to the program's arrays go one by one,
+        since they may have to wait for each other."""
+        if any(flight.writes for flight in flights):
+            for flight in flights:
+                self.start(flight)
+            return
         with self._changed:
             for first in range(0, len(flights), FLIGHTS_MOST):
                 some = flights[first : first + FLIGHTS_MOST]

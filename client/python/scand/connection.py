@@ -14,7 +14,8 @@ from .errors import ScandError, error_of
 from .layout import Order, Pattern, Tensor
 from .memory import Importable, Place, drops
 
-IMPORTS_MOST = 192  # of the 256 buffers that the daemon takes of a connection
+IMPORTS_MOST = 192  # of the 256 buffers that the daemon takes of a connection,
+BUFFERS_MOST = 248  # with those that the connection has made
 PATTERNS_MOST = 256  # patterns of jobs that are remembered
 RETRY_S = 0.01  # after which a busy daemon is asked again, where it does not say
 BUSY = frozenset((lib.SCAND_BUSY, lib.SCAND_QUOTA))
@@ -77,6 +78,7 @@ class Connection:
         self.daemon = out[0]
         self.descriptor: int = lib.scand_fd(self.daemon)  # readable when there is something to take in
         self.is_closed = False
+        self.made = 0  # buffers, but imports
         self._patience_s = patience_s
         # Buffers and what they were made of, by serials, latest used last.
         self._imports: collections.OrderedDict[int, tuple[Any, Importable]] = collections.OrderedDict()
@@ -170,8 +172,7 @@ class Connection:
         return imported[0]
 
     def _import(self, block: Importable) -> Any:
-        if len(self._imports) >= IMPORTS_MOST:
-            self._give_up(next(iter(self._imports)))
+        self._make_room()
         buffer = self._patiently(block.import_to)
         self._imports[block.serial] = buffer, block
         return buffer
@@ -189,14 +190,22 @@ class Connection:
         self.check(status)
         return out[0]
 
+    def _make_room(self) -> None:
+        """For another buffer, by giving up the imports that were not used for longest."""
+        while self._imports and len(self._imports) >= min(IMPORTS_MOST, BUFFERS_MOST - self.made):
+            self._give_up(next(iter(self._imports)))
+
     def create_on_device(self, size: int) -> tuple[Any, bool]:
         """A buffer in a device's memory, and whether other programs can be given that: a GPU's, but no processor's."""
+        self._make_room()
         buffer = self._patiently(
             lib.scand_buffer_create_shared, lib.SCAND_SHARING_DESCRIPTOR, size, allowed=lib.SCAND_UNSUPPORTED
         )
-        if buffer is not None:
-            return buffer, True
-        return self._patiently(lib.scand_buffer_create, lib.SCAND_PLACE_DEVICE, size), False
+        is_shared = buffer is not None
+        if not is_shared:
+            buffer = self._patiently(lib.scand_buffer_create, lib.SCAND_PLACE_DEVICE, size)
+        self.made += 1
+        return buffer, is_shared
 
     def export(self, buffer: Any) -> tuple[int, int]:
         """A new descriptor of the buffer's memory, and the bytes of that."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import threading
 import weakref
 from typing import Any, Callable, Optional, Sequence, Union
 
@@ -22,7 +23,9 @@ from .layout import Settings, word_of
 from .memory import AnyArray, Elsewhere, Place, Range, holders, new_serial
 from .plans import Plan, Request
 
-_COPY = Settings(False, steps=(("map", (("op", "cast"),)),), options=(("priority", "normal"),))
+_COPY = Settings(False, steps=(("map", (("op", "cast"),)),), options=(("priority", "normal"), ("after_failure", "1")))
+UNIT_BYTES = 2 << 20  # of which a GPU's memory is made
+LINE_BYTES = 256  # where small arrays begin
 CUDA = 2  # kDLCUDA
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # of DLPack
 DEVICE_ADDRESSES = 1 << 64  # where these begin, among those of this process
@@ -38,6 +41,11 @@ class _Block:
         self.address = DEVICE_ADDRESSES * (1 + self.serial)
         self.size = size
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether no job can use it."""
+        return False
+
     def retire(self) -> None:
         """It is the daemon's, or the program's."""
 
@@ -50,6 +58,10 @@ class _Made(_Block):
         self.client = client
         self.connection, self.buffer, self.is_shared = client.create_on_device(size)
         self._exported: Optional[tuple[int, int]] = None
+
+    @property
+    def is_lost(self) -> bool:
+        return self.connection.is_closed
 
     def exported(self) -> tuple[int, int]:
         """A descriptor, and the bytes of the allocation."""
@@ -74,6 +86,7 @@ class _Made(_Block):
 
     def end(self, close: Any = os.close, release: Any = lib.scand_buffer_release) -> None:
         release(self.buffer)
+        self.connection.made -= 1
         if self._exported is not None:
             close(self._exported[0])
 
@@ -112,6 +125,8 @@ class _Devices:
 
     def trim(self) -> None:
         give_back_lent()
+        with _lock:
+            _small.clear()
 
 
 _devices = _Devices()
@@ -163,6 +178,8 @@ class DeviceMemory:
 
 _mapped: weakref.WeakValueDictionary[int, DeviceMemory] = weakref.WeakValueDictionary()  # by pointers
 _foreign: weakref.WeakValueDictionary[int, DeviceMemory] = weakref.WeakValueDictionary()  # by CUDA's numbers
+_small: weakref.WeakKeyDictionary[Client, tuple[DeviceMemory, int]] = weakref.WeakKeyDictionary()  # what follows is free
+_lock = threading.Lock()
 _lent: dict[int, tuple[Any, DeviceMemory]] = {}  # arrays given away by DLPack, by the addresses of their structs
 
 
@@ -374,7 +391,7 @@ def wrapped(array: Any) -> Any:
     dtype, (pointer, read_only) = np.dtype(about["typestr"]), about["data"]
     shadow = _shadow(about["shape"], dtype, about.get("strides"), not read_only)
     if not shadow.size:
-        return DeviceArray(DeviceMemory(_Made(default_client(), 1)), shadow, 0, array)
+        return DeviceArray(_take(default_client(), 0)[0], shadow, 0, array)
     memory = _memory_at(pointer)
     return DeviceArray(memory, shadow, pointer - memory.pointer(), array)
 
@@ -400,8 +417,20 @@ def _copied(x: Any, out: Any, client: Optional[Client]) -> Any:
 
 def device_allocate(shape: Sequence[int], dtype: np.dtype[Any], client: Optional[Client]) -> DeviceArray:
     give_back_lent()
-    size = max(1, math.prod(shape) * dtype.itemsize)
-    return DeviceArray(DeviceMemory(_Made(client or default_client(), size)), _shadow(shape, dtype))
+    memory, offset = _take(client or default_client(), math.prod(shape) * dtype.itemsize)
+    return DeviceArray(memory, _shadow(shape, dtype), offset)
+
+
+def _take(client: Client, size: int) -> tuple[DeviceMemory, int]:
+    """Memory, and where in it. Small arrays lie in a common buffer, one behind the other: a connection has not many."""
+    if size > UNIT_BYTES // 4:
+        return DeviceMemory(_Made(client, size)), 0
+    with _lock:
+        memory, begin = _small.get(client, (None, 0))
+        if memory is None or begin + size > UNIT_BYTES or memory.block.is_lost:
+            memory, begin = DeviceMemory(_Made(client, UNIT_BYTES)), 0
+        _small[client] = memory, -(-(begin + max(1, size)) // LINE_BYTES) * LINE_BYTES
+    return memory, begin
 
 
 def device_empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float, *, client: Optional[Client] = None) -> DeviceArray:

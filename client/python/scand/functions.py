@@ -96,8 +96,9 @@ def _reduce_settings(reduction: str, priority: str, deadline: Optional[float]) -
 
 
 def _common(priority: str, deadline: Optional[float]) -> dict[str, Any]:
-    """Members that scans and reductions have."""
-    members: dict[str, Any] = {"priority": number("priority", priority)}
+    """Members that scans and reductions have. A client has jobs that others depend on end before those are sent, so the
+    daemon needs to hold none back: it would those that lie between two that it has refused for now."""
+    members: dict[str, Any] = {"priority": number("priority", priority), "after_failure": 1}
     if deadline is not None:
         if not 0.001 <= deadline <= lib.SCAND_DEADLINE_MS_MAX / 1000:
             raise ValueError(f"deadline: {deadline} is not between 0.001 and {lib.SCAND_DEADLINE_MS_MAX // 1000} seconds")
@@ -287,7 +288,7 @@ def _run_request(
     if not chain:
         raise ValueError("steps: there is none; take one or more, as (\"scan\", {\"passes\": \"forward,backward\"})")
     _common(priority, deadline)  # checks them
-    options = (("priority", priority), *([("deadline_ms", str(int(deadline * 1000)))] if deadline is not None else []))
+    options = (("priority", priority), ("after_failure", "1"), *([("deadline_ms", str(int(deadline * 1000)))] if deadline is not None else []))
     words, operands = _split(chain)
     last, parameters = chain[-1]
     reduces = leaves_rows(words)

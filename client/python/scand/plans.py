@@ -295,7 +295,7 @@ class Plan:
             parts = [shared.piece(piece) for shared in operands]
             part = Part(Flight(self._order(parts, placed), kept, reads, writes, group))
             part.copies_out = [(own.array, made) for own, _, made in further if made is not None]
-            if source is None:
+            if source is None and not isinstance(self.given, Elsewhere):  # one that is refused has no samples
                 part.copies_in = parts[0].array, self.given[piece]
             if self.out is not None and target is None:
                 part.copies_out.append((self.out.reshape(scheme.target_shape)[piece], parts[1].array))

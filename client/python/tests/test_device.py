@@ -17,7 +17,7 @@ import numpy as np
 
 import scand
 from rig import BACKEND, PackageTest, main, whole_numbers
-from scand import device, driver
+from scand import device, driver, memory
 from scand._ffi import ffi
 from scand._library import lib
 
@@ -144,13 +144,30 @@ class Device(PackageTest):
             client._connection.check(lib.scand_clients(client._connection.daemon, 0, info, ffi.sizeof(info[0]), 64, count, following))
             return sum(row.device_bytes for row in info[0 : count[0]])
 
+        scand.trim()
         before = held()
         x = scand.device_array(whole_numbers((100, 5000)))
         y = scand.cumsum(x)[3:]
         self.assertGreaterEqual(held(), before + 8_000_000)
-        del x, y
+        z = scand.reduce(x)
+        del x, y, z
         gc.collect()
+        scand.trim()
         self.assertEqual(held(), before)
+
+    def test_more_arrays_than_a_connection_has_buffers(self):
+        """Small ones share buffers; for large ones imports are given up."""
+        small = [scand.device_array(np.full(n % 7, n)) for n in range(1000)]
+        self.assertEqual([int(scand.reduce(x).get()) for x in small], [n * (n % 7) for n in range(1000)])
+        host = [scand.empty(memory.LARGE_BYTES // 8 + n) for n in range(60)]
+        large = []
+        for n, x in enumerate(host * 4):
+            x[:3] = 1
+            if n < 120:
+                large.append(scand.device_empty(1 << 17))
+            self.assertEqual(scand.reduce(x[:3], copy=False), 3)
+        self.same(scand.reduce(large[0][:0]).get(), np.asarray(0.0))
+        self.assertEqual(len({x.place.block.serial for x in small}), 1)
 
     def test_memory_of_a_closed_client(self):
         with scand.Client(self.daemon.socket) as client:
@@ -320,6 +337,7 @@ class Fakes(PackageTest):
         fake = driver.Driver(self.library)
         for patch in (
             mock.patch.object(device, "driver", lambda: fake),
+            mock.patch.object(device, "UNIT_BYTES", 4),  # each array has a buffer of its own
             mock.patch.object(device, "_mapped", type(device._mapped)()),
             mock.patch.object(device, "_foreign", type(device._foreign)()),
         ):

@@ -230,6 +230,31 @@ class Quota(PackageTest):
             expected = np.cumsum(expected)
         self.same(last, expected)
 
+    def test_refused_neighbours(self):
+        """Jobs in the memory between two that were refused for now are none the worse for it: pieces of arrays, whose
+        neighbours in a block are others' in four threads, and small arrays of one block."""
+        x = np.full((2, 1000, 2000), 3, "f4")
+        last = 3 * np.arange(1, 2001, dtype="f4")
+        small = [np.full(100 + n % 50, n % 9, "f4") for n in range(300)]
+
+        def work(turn):
+            for _ in range(12):
+                self.same(scand.cumsum(x)[1, 999], last)
+            for given, job in zip(small, scand.submit_many(small)):
+                self.same(job.result(), np.cumsum(given))
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+
+    def test_many_in_one_place(self):
+        """In the order in which they were submitted, however often they are refused."""
+        y = scand.asarray(np.ones(20))  # whose sums are exact
+        expected = np.ones(20)
+        for _ in range(12):
+            expected = np.cumsum(expected)
+        jobs = scand.submit_many([y] * 12, out=y)
+        self.same(jobs[-1].result(), expected)
+
     def test_patience_ends(self):
         with scand.Client(self.daemon.socket, patience_s=0) as client:
             jobs = [long_job(client) for _ in range(6)]

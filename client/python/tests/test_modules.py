@@ -40,7 +40,7 @@ class Modules(unittest.TestCase):
     def test_importing_needs_little(self):
         """What only some programs use is imported when they do."""
         program = "import sys, {}; print([name for name in {} if name in sys.modules])"
-        some = ["asyncio", "concurrent.futures", "logging", "scand.pylops", "scand.dask", "scand.segy"]
+        some = ["asyncio", "concurrent.futures", "ctypes", "logging", "scand.pylops", "scand.dask", "scand.segy"]
         there = [
             subprocess.run([sys.executable, "-c", program.format(package, some)], capture_output=True, text=True, check=True).stdout
             for package in ("numpy", "scand")
