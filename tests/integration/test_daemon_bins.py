@@ -88,6 +88,19 @@ class Stacks(OperationsTest):
         client.wait(second)
         self.assertEqual(struct.unpack("<2f", memory.read()[1 << 21 : (1 << 21) + 8]), (0, 1 << 18))
 
+    def test_index_that_changes(self):
+        """A device may keep what all rows share for a job, but not for the next one."""
+        client = self.client()
+        memory = client.create(4096)
+        memory.write(struct.pack("<3f", 1, 2, 4))
+        given, made = tensor(memory.buffer, [3]), tensor(memory.buffer, [2], offset=2048)
+        index = tensor(memory.buffer, [3], dtype="i32", offset=1024)
+        for number in range(40):
+            bins, sums = (((0, 0, 1), (3, 4)), ((1, 0, 1), (2, 5)), ((1, 1, 0), (4, 3)))[number % 3]
+            memory.write(struct.pack("<3i", *bins), offset=1024)
+            client.call("job.run", input=given, output=made, axis=0, steps=[stack(2, index)])
+            self.assertEqual(struct.unpack("<2f", memory.read()[2048:2056]), sums, f"job {number}")
+
     def fails_untouched(self, client, results, message, **params):
         results.write(bytes([0xA5]) * results.size)
         rows = client.call("server.stats")["rows_scanned"]

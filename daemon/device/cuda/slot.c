@@ -181,11 +181,13 @@ static bool is_kept(const struct slot *slot, uint32_t i)
            kept->from == needed.from && kept->bytes == needed.bytes;
 }
 
+/* Of a chunk that looks at values none is kept: it has one operand, whose number is another one in the job's other
+ * chunks. */
 static void keep_operands(struct slot *slot)
 {
     for (uint32_t i = 0; i < slot->sides.count; i++)
         slot->kept[i] = kept_of(&slot->sides, i);
-    slot->kept_job = slot->chunk->job;
+    slot->kept_job = slot->chunk->below ? 0 : slot->chunk->job;
 }
 
 static cudaError_t slot_copy_in(struct slot *slot, cudaStream_t stream)
