@@ -297,7 +297,7 @@ static int read_text(const struct reader *reader, const msgpack_object *object, 
 static int read_word(const struct reader *reader, const msgpack_object *object, const struct words *words,
                      uint32_t *out)
 {
-    char given[33], allowed[128];
+    char given[33], allowed[LIMIT_WORDS_BYTES];
     if (object->type != MSGPACK_OBJECT_STR)
         return reader_fail(reader, "is %s; allowed: %s", type_name(object), words_join(words, allowed, sizeof allowed));
     int word = words_find(words, object->via.str.ptr, object->via.str.size);

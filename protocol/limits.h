@@ -22,6 +22,7 @@
 #define LIMIT_OUTBOX_FDS       512      /* descriptors waiting with it */
 #define LIMIT_NAME_BYTES       64       /* names of clients, servers, devices */
 #define LIMIT_ERROR_BYTES      512      /* an error's message */
+#define LIMIT_WORDS_BYTES      192      /* of such a message: the words of a list */
 #define LIMIT_MAPS             32       /* in one list: devices, a page of jobs, clients or kernels */
 #define LIMIT_BATCH_JOBS       32       /* in one message */
 #define LIMIT_STEPS            (1 + SCAND_STEPS_MAX) /* of a job */

@@ -82,16 +82,16 @@ int status_exit_code(enum scand_status status)
     return row ? row->exit_code : 70;
 }
 
-#define WORD4(NAME, WORD, BYTES, CLASS) WORD,
-#define WORD3(NAME, WORD, RANK)         WORD,
-#define WORD2(NAME, WORD)               WORD,
+#define WORD5(NAME, WORD, BYTES, CLASS, ORDER) WORD,
+#define WORD3(NAME, WORD, RANK)                WORD,
+#define WORD2(NAME, WORD)                      WORD,
 #define WORDS(list, WHAT, LIST, EXPAND)                      \
     static const char *const list##_list[] = {LIST(EXPAND)}; \
     const struct words list##_words = {WHAT, list##_list, sizeof list##_list / sizeof list##_list[0]};
 
 WORDS(operation, "operation", SCAND_OPERATIONS, WORD2)
 WORDS(reduction, "reduction", SCAND_REDUCTIONS, WORD2)
-WORDS(dtype, "dtype", SCAND_DTYPES, WORD4)
+WORDS(dtype, "dtype", SCAND_DTYPES, WORD5)
 WORDS(accumulator, "accumulator", SCAND_ACCUMULATORS, WORD2)
 WORDS(intermediate, "intermediate", SCAND_INTERMEDIATES, WORD2)
 WORDS(kind, "kind", SCAND_KINDS, WORD2)
@@ -141,7 +141,7 @@ const char *words_join(const struct words *words, char *out, size_t size)
 
 uint64_t dtype_size_bytes(enum scand_dtype dtype)
 {
-#define X(NAME, WORD, BYTES, CLASS) BYTES,
+#define X(NAME, WORD, BYTES, CLASS, ORDER) BYTES,
     static const uint64_t sizes[] = {SCAND_DTYPES(X)};
 #undef X
     return sizes[dtype];
@@ -149,7 +149,7 @@ uint64_t dtype_size_bytes(enum scand_dtype dtype)
 
 enum scand_class dtype_class(enum scand_dtype dtype)
 {
-#define X(NAME, WORD, BYTES, CLASS) SCAND_CLASS_##CLASS,
+#define X(NAME, WORD, BYTES, CLASS, ORDER) SCAND_CLASS_##CLASS,
     static const enum scand_class classes[] = {SCAND_DTYPES(X)};
 #undef X
     return classes[dtype];

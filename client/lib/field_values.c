@@ -35,7 +35,7 @@ static void *place_of(const struct field *field, void *values)
 static int word_set(const struct words *words, const char *path, const char *text, size_t length, uint32_t *out,
                     struct error *error)
 {
-    char allowed[160];
+    char allowed[LIMIT_WORDS_BYTES];
     const int word = words_find(words, text, length);
     if (word < 0)
         return error_set(error, -EINVAL, "%s is \"%.*s\"; allowed: %s", path,
@@ -137,7 +137,7 @@ int field_set_text(const struct field *field, void *values, const char *path, co
 
 int field_set_number(const struct field *field, void *values, const char *path, double number, struct error *error)
 {
-    char given[SHOWN_BYTES], allowed[160];
+    char given[SHOWN_BYTES], allowed[LIMIT_WORDS_BYTES];
     snprintf(given, sizeof given, "%.17g", number);
     if (field->kind == FIELD_F64) {
         memcpy(place_of(field, values), &number, sizeof number);

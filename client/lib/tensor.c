@@ -17,7 +17,7 @@ void scand_tensor_pack(struct scand_tensor *tensor)
 
 int word_check(const char *name, unsigned value, const struct words *words, struct error *error)
 {
-    char list[128];
+    char list[LIMIT_WORDS_BYTES];
     if (value < words->count)
         return 0;
     return error_set(error, -EINVAL, "%s is %u, not one of the %ss: %s (0 to %zu)", name, value, words->what,

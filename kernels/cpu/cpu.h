@@ -146,13 +146,15 @@ static inline bool cpu_is_narrow(const struct scan_rule *rule)
 {
     return rule->operation != SCAND_OPERATION_REDUCE &&
            (rule->op == SCAND_OPERATOR_SUM || rule->op == SCAND_OPERATOR_PROD) && codec_is_integer(rule->input) &&
+           codec_is_plain(rule->input) && codec_is_plain(rule->output) &&
            codec_bytes(rule->input) == sizeof(uint32_t) && codec_bytes(rule->output) == sizeof(uint32_t);
 }
 
 /* Words that need no decoding. */
 static inline bool cpu_is_word(const struct scan_rule *rule, enum scand_dtype dtype)
 {
-    return dtype == SCAND_DTYPE_F32 || codec_bytes(dtype) == sizeof(uint64_t) || cpu_is_narrow(rule);
+    return dtype == SCAND_DTYPE_F32 || (codec_is_plain(dtype) && codec_bytes(dtype) == sizeof(uint64_t)) ||
+           cpu_is_narrow(rule);
 }
 
 /* Whether builds can read samples and write values as they are, and the output can hold what one pass leaves for the

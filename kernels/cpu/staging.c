@@ -11,7 +11,7 @@
 /* The dtype is what builds work on, nothing that is decoded. */
 static bool is_plain(enum scand_dtype dtype)
 {
-    return dtype == SCAND_DTYPE_F32 || codec_bytes(dtype) == sizeof(uint64_t);
+    return dtype == SCAND_DTYPE_F32 || (codec_is_plain(dtype) && codec_bytes(dtype) == sizeof(uint64_t));
 }
 
 /* Whether builds work on integers of 4 bytes: those that pass through staging lines are extended, unless they are

@@ -1,10 +1,10 @@
 /*
  * Samples as they lie in memory, for C and CUDA: what the bytes of each dtype mean, and which bytes a value becomes.
  *
- * f16, bf16 and the file forms are codecs around f32: they are decoded to f32 before a scan and encoded from the f32
- * value after it. But i32be, whose numbers f32 cannot all hold, is one around f64. f32 and f64 are written with one
- * quiet NaN each, whatever NaN the value is. Integers are extended to 64 bits by their own signedness, and their low
- * bits are written.
+ * Dtypes of class f32 are codecs around f32: they are decoded to f32 before a scan and encoded from the f32 value after
+ * it. But i32be and i32le, whose numbers f32 cannot all hold, are codecs around f64. f32 and f64 are written with one
+ * quiet NaN each, whatever NaN the value is. Integers of 64 bits and u32 are extended to 64 bits by their own
+ * signedness, and their low bits are written. A dtype of files is another with its bytes in a given order.
  *
  * Every rounding is to nearest, ties to even. Addresses need no alignment.
  */
@@ -31,8 +31,8 @@
 CODEC_INLINE uint32_t codec_bytes(enum scand_dtype dtype)
 {
     switch (dtype) {
-#define X(NAME, WORD, BYTES, CLASS) \
-    case SCAND_DTYPE_##NAME:        \
+#define X(NAME, WORD, BYTES, ...) \
+    case SCAND_DTYPE_##NAME:      \
         return BYTES;
         SCAND_DTYPES(X)
 #undef X
@@ -44,8 +44,8 @@ CODEC_INLINE uint32_t codec_bytes(enum scand_dtype dtype)
 CODEC_INLINE enum scand_class codec_class(enum scand_dtype dtype)
 {
     switch (dtype) {
-#define X(NAME, WORD, BYTES, CLASS) \
-    case SCAND_DTYPE_##NAME:        \
+#define X(NAME, WORD, BYTES, CLASS, ORDER) \
+    case SCAND_DTYPE_##NAME:               \
         return SCAND_CLASS_##CLASS;
         SCAND_DTYPES(X)
 #undef X
@@ -54,9 +54,34 @@ CODEC_INLINE enum scand_class codec_class(enum scand_dtype dtype)
     }
 }
 
+CODEC_INLINE enum scand_order codec_order(enum scand_dtype dtype)
+{
+    switch (dtype) {
+#define X(NAME, WORD, BYTES, CLASS, ORDER) \
+    case SCAND_DTYPE_##NAME:               \
+        return SCAND_ORDER_##ORDER;
+        SCAND_DTYPES(X)
+#undef X
+    default:
+        return SCAND_ORDER_NATIVE;
+    }
+}
+
+/* Whether its bytes are in another order than this machine's. */
+CODEC_INLINE bool codec_is_swapped(enum scand_dtype dtype)
+{
+    return codec_order(dtype) == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? SCAND_ORDER_LITTLE : SCAND_ORDER_BIG);
+}
+
 CODEC_INLINE bool codec_is_integer(enum scand_dtype dtype)
 {
     return codec_class(dtype) == SCAND_CLASS_SIGNED || codec_class(dtype) == SCAND_CLASS_UNSIGNED;
+}
+
+/* Whether its samples are f32, f64 or integers as this machine computes with them. */
+CODEC_INLINE bool codec_is_plain(enum scand_dtype dtype)
+{
+    return codec_order(dtype) == SCAND_ORDER_NATIVE && codec_bytes(dtype) >= 4;
 }
 
 /* Bits of numbers. */
@@ -110,19 +135,39 @@ CODEC_INLINE uint64_t codec_load64(const void *from)
     return bits;
 }
 
-/* Between this machine's byte order and that of the file forms, either way. */
-CODEC_INLINE uint16_t codec_big16(uint16_t x)
+/* Bytes in the reverse order. */
+CODEC_INLINE uint16_t codec_swap16(uint16_t x)
 {
-    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? x : (uint16_t)(x >> 8 | x << 8);
+    return (uint16_t)(x >> 8 | x << 8);
 }
 
-CODEC_INLINE uint32_t codec_big32(uint32_t x)
+CODEC_INLINE uint32_t codec_swap32(uint32_t x)
 {
 #ifdef __CUDA_ARCH__
     return __byte_perm(x, 0, 0x0123); /* which the compiler does not find */
 #endif
-    uint32_t swapped = x >> 24 | (x >> 8 & 0xff00) | (x << 8 & 0xff0000) | x << 24;
-    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? x : swapped;
+    return x >> 24 | (x >> 8 & 0xff00) | (x << 8 & 0xff0000) | x << 24;
+}
+
+CODEC_INLINE uint64_t codec_swap64(uint64_t x)
+{
+    return (uint64_t)codec_swap32((uint32_t)x) << 32 | codec_swap32((uint32_t)(x >> 32));
+}
+
+/* Between the byte order of a dtype and this machine's, either way. */
+CODEC_INLINE uint16_t codec_ordered16(enum scand_dtype dtype, uint16_t x)
+{
+    return codec_is_swapped(dtype) ? codec_swap16(x) : x;
+}
+
+CODEC_INLINE uint32_t codec_ordered32(enum scand_dtype dtype, uint32_t x)
+{
+    return codec_is_swapped(dtype) ? codec_swap32(x) : x;
+}
+
+CODEC_INLINE uint64_t codec_ordered64(enum scand_dtype dtype, uint64_t x)
+{
+    return codec_is_swapped(dtype) ? codec_swap64(x) : x;
 }
 
 /* The nearest integer, of at most 31 bits. */
@@ -168,12 +213,12 @@ CODEC_INLINE uint16_t codec_encode_bf16(float x)
     return (uint16_t)(x != x ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Integers in files: saturated, and a NaN is 0. */
+/* Integers of up to 2 bytes, and those of files: saturated, and a NaN is 0. */
 
-CODEC_INLINE int16_t codec_encode_i16(float x)
+CODEC_INLINE int32_t codec_encode_small(float x, float least, float most)
 {
-    float inside = x >= 32767.0f ? 32767.0f : x <= -32768.0f ? -32768.0f : x;
-    return (int16_t)(x != x ? 0 : codec_nearest(inside));
+    float inside = x >= most ? most : x <= least ? least : x;
+    return x != x ? 0 : codec_nearest(inside);
 }
 
 CODEC_INLINE int32_t codec_encode_i32(double x)
@@ -229,27 +274,46 @@ CODEC_INLINE uint32_t codec_encode_ibm32(float x)
     return x != x ? 0 : number;
 }
 
+CODEC_INLINE uint16_t codec_load_ordered16(enum scand_dtype dtype, const void *from)
+{
+    return codec_ordered16(dtype, codec_load16(from));
+}
+
 /* A sample of class f32. */
 CODEC_INLINE float codec_decode_f32(enum scand_dtype dtype, const void *from)
 {
     switch (dtype) {
+    case SCAND_DTYPE_I8:
+        return (float)*(const int8_t *)from;
+    case SCAND_DTYPE_U8:
+        return (float)*(const uint8_t *)from;
     case SCAND_DTYPE_F16:
         return codec_decode_f16(codec_load16(from));
     case SCAND_DTYPE_BF16:
         return codec_decode_bf16(codec_load16(from));
-    case SCAND_DTYPE_F32BE:
-        return codec_f32_of_bits(codec_big32(codec_load32(from)));
+    case SCAND_DTYPE_I16:
     case SCAND_DTYPE_I16BE:
-        return (float)(int16_t)codec_big16(codec_load16(from));
+        return (float)(int16_t)codec_load_ordered16(dtype, from);
+    case SCAND_DTYPE_U16:
+    case SCAND_DTYPE_U16BE:
+        return (float)codec_load_ordered16(dtype, from);
     case SCAND_DTYPE_IBM32:
-        return codec_decode_ibm32(codec_big32(codec_load32(from)));
+    case SCAND_DTYPE_IBM32LE:
+        return codec_decode_ibm32(codec_ordered32(dtype, codec_load32(from)));
     case SCAND_DTYPE_F32:
+    case SCAND_DTYPE_F32BE:
+        return codec_f32_of_bits(codec_ordered32(dtype, codec_load32(from)));
     case SCAND_DTYPE_F64:
     case SCAND_DTYPE_I32:
     case SCAND_DTYPE_I64:
     case SCAND_DTYPE_U32:
     case SCAND_DTYPE_U64:
     case SCAND_DTYPE_I32BE:
+    case SCAND_DTYPE_I32LE:
+    case SCAND_DTYPE_F64BE:
+    case SCAND_DTYPE_I64BE:
+    case SCAND_DTYPE_U32BE:
+    case SCAND_DTYPE_U64BE:
     case SCAND_DTYPE_COUNT:
         break; /* not of class f32 */
     }
@@ -261,27 +325,41 @@ CODEC_INLINE uint32_t codec_one_nan_f32(float x)
     return x != x ? 0x7fc00000 : codec_bits(x);
 }
 
-/* The bits, in this machine's byte order, that a value of class f32 is written as. */
+/* The bits, as they lie in memory, that a value of class f32 is written as. */
 CODEC_INLINE uint32_t codec_encoded_f32(enum scand_dtype dtype, float x)
 {
     switch (dtype) {
+    case SCAND_DTYPE_I8:
+        return (uint8_t)codec_encode_small(x, -128.0f, 127.0f);
+    case SCAND_DTYPE_U8:
+        return (uint8_t)codec_encode_small(x, 0.0f, 255.0f);
     case SCAND_DTYPE_F16:
         return codec_encode_f16(x);
     case SCAND_DTYPE_BF16:
         return codec_encode_bf16(x);
-    case SCAND_DTYPE_F32BE:
-        return codec_big32(codec_one_nan_f32(x));
+    case SCAND_DTYPE_I16:
     case SCAND_DTYPE_I16BE:
-        return codec_big16((uint16_t)codec_encode_i16(x));
+        return codec_ordered16(dtype, (uint16_t)codec_encode_small(x, -32768.0f, 32767.0f));
+    case SCAND_DTYPE_U16:
+    case SCAND_DTYPE_U16BE:
+        return codec_ordered16(dtype, (uint16_t)codec_encode_small(x, 0.0f, 65535.0f));
     case SCAND_DTYPE_IBM32:
-        return codec_big32(codec_encode_ibm32(x));
+    case SCAND_DTYPE_IBM32LE:
+        return codec_ordered32(dtype, codec_encode_ibm32(x));
     case SCAND_DTYPE_F32:
+    case SCAND_DTYPE_F32BE:
+        return codec_ordered32(dtype, codec_one_nan_f32(x));
     case SCAND_DTYPE_F64:
     case SCAND_DTYPE_I32:
     case SCAND_DTYPE_I64:
     case SCAND_DTYPE_U32:
     case SCAND_DTYPE_U64:
     case SCAND_DTYPE_I32BE:
+    case SCAND_DTYPE_I32LE:
+    case SCAND_DTYPE_F64BE:
+    case SCAND_DTYPE_I64BE:
+    case SCAND_DTYPE_U32BE:
+    case SCAND_DTYPE_U64BE:
     case SCAND_DTYPE_COUNT:
         break; /* not of class f32 */
     }
@@ -292,7 +370,10 @@ CODEC_INLINE void codec_encode_f32(enum scand_dtype dtype, float x, void *to)
 {
     uint32_t bits = codec_encoded_f32(dtype, x);
     uint16_t half = (uint16_t)bits;
-    if (codec_bytes(dtype) == sizeof(half))
+    uint8_t quarter = (uint8_t)bits;
+    if (codec_bytes(dtype) == sizeof(quarter))
+        memcpy(to, &quarter, sizeof(quarter));
+    else if (codec_bytes(dtype) == sizeof(half))
         memcpy(to, &half, sizeof(half));
     else
         memcpy(to, &bits, sizeof(bits));
@@ -303,8 +384,11 @@ CODEC_INLINE double codec_decode_f64(enum scand_dtype dtype, const void *from)
 {
     switch (dtype) {
     case SCAND_DTYPE_I32BE:
-        return (double)(int32_t)codec_big32(codec_load32(from));
+    case SCAND_DTYPE_I32LE:
+        return (double)(int32_t)codec_ordered32(dtype, codec_load32(from));
     case SCAND_DTYPE_F64:
+    case SCAND_DTYPE_F64BE:
+        return codec_f64_of_bits(codec_ordered64(dtype, codec_load64(from)));
     case SCAND_DTYPE_F32:
     case SCAND_DTYPE_F16:
     case SCAND_DTYPE_BF16:
@@ -315,19 +399,36 @@ CODEC_INLINE double codec_decode_f64(enum scand_dtype dtype, const void *from)
     case SCAND_DTYPE_F32BE:
     case SCAND_DTYPE_I16BE:
     case SCAND_DTYPE_IBM32:
+    case SCAND_DTYPE_I8:
+    case SCAND_DTYPE_U8:
+    case SCAND_DTYPE_I16:
+    case SCAND_DTYPE_U16:
+    case SCAND_DTYPE_U16BE:
+    case SCAND_DTYPE_IBM32LE:
+    case SCAND_DTYPE_I64BE:
+    case SCAND_DTYPE_U32BE:
+    case SCAND_DTYPE_U64BE:
     case SCAND_DTYPE_COUNT:
         break; /* not of class f64 */
     }
     return codec_f64_of_bits(codec_load64(from));
 }
 
-/* The bits, in this machine's byte order, that a value of class f64 is written as. */
+CODEC_INLINE uint64_t codec_one_nan_f64(double x)
+{
+    return x != x ? UINT64_C(0x7ff8000000000000) : codec_bits_f64(x);
+}
+
+/* The bits, as they lie in memory, that a value of class f64 is written as. */
 CODEC_INLINE uint64_t codec_encoded_f64(enum scand_dtype dtype, double x)
 {
     switch (dtype) {
     case SCAND_DTYPE_I32BE:
-        return codec_big32((uint32_t)codec_encode_i32(x));
+    case SCAND_DTYPE_I32LE:
+        return codec_ordered32(dtype, (uint32_t)codec_encode_i32(x));
     case SCAND_DTYPE_F64:
+    case SCAND_DTYPE_F64BE:
+        return codec_ordered64(dtype, codec_one_nan_f64(x));
     case SCAND_DTYPE_F32:
     case SCAND_DTYPE_F16:
     case SCAND_DTYPE_BF16:
@@ -338,10 +439,19 @@ CODEC_INLINE uint64_t codec_encoded_f64(enum scand_dtype dtype, double x)
     case SCAND_DTYPE_F32BE:
     case SCAND_DTYPE_I16BE:
     case SCAND_DTYPE_IBM32:
+    case SCAND_DTYPE_I8:
+    case SCAND_DTYPE_U8:
+    case SCAND_DTYPE_I16:
+    case SCAND_DTYPE_U16:
+    case SCAND_DTYPE_U16BE:
+    case SCAND_DTYPE_IBM32LE:
+    case SCAND_DTYPE_I64BE:
+    case SCAND_DTYPE_U32BE:
+    case SCAND_DTYPE_U64BE:
     case SCAND_DTYPE_COUNT:
         break; /* not of class f64 */
     }
-    return x != x ? UINT64_C(0x7ff8000000000000) : codec_bits_f64(x);
+    return codec_one_nan_f64(x);
 }
 
 CODEC_INLINE void codec_encode_f64(enum scand_dtype dtype, double x, void *to)
@@ -354,7 +464,7 @@ CODEC_INLINE void codec_encode_f64(enum scand_dtype dtype, double x, void *to)
         memcpy(to, &bits, sizeof(bits));
 }
 
-#define X(NAME, WORD, BYTES, CLASS)                                                                                 \
+#define X(NAME, WORD, BYTES, CLASS, ORDER)                                                                          \
     static_assert(SCAND_CLASS_##CLASS == SCAND_CLASS_F32 || SCAND_CLASS_##CLASS == SCAND_CLASS_F64 || BYTES == 4 || \
                       BYTES == 8,                                                                                   \
                   "an integer of other sizes is loaded and stored here");
@@ -364,16 +474,17 @@ SCAND_DTYPES(X)
 CODEC_INLINE uint64_t codec_decode_integer(enum scand_dtype dtype, const void *from)
 {
     if (codec_bytes(dtype) == 8)
-        return codec_load64(from);
-    uint32_t bits = codec_load32(from);
+        return codec_ordered64(dtype, codec_load64(from));
+    uint32_t bits = codec_ordered32(dtype, codec_load32(from));
     return codec_class(dtype) == SCAND_CLASS_SIGNED ? (uint64_t)(int64_t)(int32_t)bits : bits;
 }
 
 CODEC_INLINE void codec_encode_integer(enum scand_dtype dtype, uint64_t x, void *to)
 {
-    uint32_t low = (uint32_t)x;
-    if (codec_bytes(dtype) == sizeof(x))
-        memcpy(to, &x, sizeof(x));
+    uint64_t bits = codec_ordered64(dtype, x);
+    uint32_t low = codec_ordered32(dtype, (uint32_t)x);
+    if (codec_bytes(dtype) == sizeof(bits))
+        memcpy(to, &bits, sizeof(bits));
     else
         memcpy(to, &low, sizeof(low));
 }

@@ -16,16 +16,16 @@
  */
 
 /* Of each dtype of a class: LOOP(dtype, stride), with both constants if elements are that close together. */
-#define LINE_CASES(NAME, WORD, BYTES, CLASS, WANTED, LOOP) \
-    case SCAND_DTYPE_##NAME:                               \
-        if (!(WANTED(SCAND_CLASS_##CLASS)))                \
-            break;                                         \
-        if (stride == BYTES)                               \
-            LOOP(SCAND_DTYPE_##NAME, BYTES);               \
-        else if (stride == -BYTES)                         \
-            LOOP(SCAND_DTYPE_##NAME, -BYTES);              \
-        else                                               \
-            LOOP(SCAND_DTYPE_##NAME, stride);              \
+#define LINE_CASES(NAME, BYTES, CLASS, WANTED, LOOP) \
+    case SCAND_DTYPE_##NAME:                         \
+        if (!(WANTED(SCAND_CLASS_##CLASS)))          \
+            break;                                   \
+        if (stride == BYTES)                         \
+            LOOP(SCAND_DTYPE_##NAME, BYTES);         \
+        else if (stride == -BYTES)                   \
+            LOOP(SCAND_DTYPE_##NAME, -BYTES);        \
+        else                                         \
+            LOOP(SCAND_DTYPE_##NAME, stride);        \
         return;
 #define LINE_SWITCH(DTYPE, CASES) \
     switch (DTYPE) {              \
@@ -42,7 +42,7 @@ static inline void line_load_f32(enum scand_dtype dtype, const char *from, int64
 #define LOOP(DTYPE, STRIDE)              \
     for (uint64_t i = 0; i < count; i++) \
     to[i] = step_get_f32(DTYPE, from + (int64_t)i * (STRIDE))
-#define X(NAME, WORD, BYTES, CLASS) LINE_CASES(NAME, WORD, BYTES, CLASS, LINE_IS_FLOAT, LOOP)
+#define X(NAME, WORD, BYTES, CLASS, ORDER) LINE_CASES(NAME, BYTES, CLASS, LINE_IS_FLOAT, LOOP)
     LINE_SWITCH(dtype, X)
 #undef X
 #undef LOOP
@@ -54,7 +54,7 @@ static inline void line_store_f32(enum scand_dtype dtype, const float *restrict 
 #define LOOP(DTYPE, STRIDE)              \
     for (uint64_t i = 0; i < count; i++) \
     step_put_f32(DTYPE, from[i], to + (int64_t)i * (STRIDE))
-#define X(NAME, WORD, BYTES, CLASS) LINE_CASES(NAME, WORD, BYTES, CLASS, LINE_IS_FLOAT, LOOP)
+#define X(NAME, WORD, BYTES, CLASS, ORDER) LINE_CASES(NAME, BYTES, CLASS, LINE_IS_FLOAT, LOOP)
     LINE_SWITCH(dtype, X)
 #undef X
 #undef LOOP
@@ -66,7 +66,7 @@ static inline void line_load_f64(enum scand_dtype dtype, const char *from, int64
 #define LOOP(DTYPE, STRIDE)              \
     for (uint64_t i = 0; i < count; i++) \
     to[i] = step_get_f64(DTYPE, from + (int64_t)i * (STRIDE))
-#define X(NAME, WORD, BYTES, CLASS) LINE_CASES(NAME, WORD, BYTES, CLASS, LINE_IS_FLOAT, LOOP)
+#define X(NAME, WORD, BYTES, CLASS, ORDER) LINE_CASES(NAME, BYTES, CLASS, LINE_IS_FLOAT, LOOP)
     LINE_SWITCH(dtype, X)
 #undef X
 #undef LOOP
@@ -78,7 +78,7 @@ static inline void line_store_f64(enum scand_dtype dtype, const double *restrict
 #define LOOP(DTYPE, STRIDE)              \
     for (uint64_t i = 0; i < count; i++) \
     step_put_f64(DTYPE, from[i], to + (int64_t)i * (STRIDE))
-#define X(NAME, WORD, BYTES, CLASS) LINE_CASES(NAME, WORD, BYTES, CLASS, LINE_IS_FLOAT, LOOP)
+#define X(NAME, WORD, BYTES, CLASS, ORDER) LINE_CASES(NAME, BYTES, CLASS, LINE_IS_FLOAT, LOOP)
     LINE_SWITCH(dtype, X)
 #undef X
 #undef LOOP
@@ -90,7 +90,7 @@ static inline void line_load_integers(enum scand_dtype dtype, const char *from, 
 #define LOOP(DTYPE, STRIDE)              \
     for (uint64_t i = 0; i < count; i++) \
     to[i] = codec_decode_integer(DTYPE, from + (int64_t)i * (STRIDE))
-#define X(NAME, WORD, BYTES, CLASS) LINE_CASES(NAME, WORD, BYTES, CLASS, LINE_IS_INTEGER, LOOP)
+#define X(NAME, WORD, BYTES, CLASS, ORDER) LINE_CASES(NAME, BYTES, CLASS, LINE_IS_INTEGER, LOOP)
     LINE_SWITCH(dtype, X)
 #undef X
 #undef LOOP
@@ -102,7 +102,7 @@ static inline void line_store_integers(enum scand_dtype dtype, const uint64_t *r
 #define LOOP(DTYPE, STRIDE)              \
     for (uint64_t i = 0; i < count; i++) \
     codec_encode_integer(DTYPE, from[i], to + (int64_t)i * (STRIDE))
-#define X(NAME, WORD, BYTES, CLASS) LINE_CASES(NAME, WORD, BYTES, CLASS, LINE_IS_INTEGER, LOOP)
+#define X(NAME, WORD, BYTES, CLASS, ORDER) LINE_CASES(NAME, BYTES, CLASS, LINE_IS_INTEGER, LOOP)
     LINE_SWITCH(dtype, X)
 #undef X
 #undef LOOP

@@ -214,6 +214,8 @@ CODEC_INLINE uint64_t step_get_word(enum scand_dtype dtype, const char *at)
     if (((uintptr_t)at & (bytes - 1)) != 0)
         for (uint32_t k = 0; k < bytes; k++)
             word |= (uint64_t)(unsigned char)at[k] << 8 * k;
+    else if (bytes == 1)
+        word = *(const uint8_t *)at;
     else if (bytes == 2)
         word = *(const uint16_t *)at;
     else if (bytes == 4)
@@ -229,6 +231,8 @@ CODEC_INLINE void step_put_word(enum scand_dtype dtype, uint64_t word, char *at)
     if (((uintptr_t)at & (bytes - 1)) != 0)
         for (uint32_t k = 0; k < bytes; k++)
             at[k] = (char)(word >> 8 * k);
+    else if (bytes == 1)
+        *(uint8_t *)at = (uint8_t)word;
     else if (bytes == 2)
         *(uint16_t *)at = (uint16_t)word;
     else if (bytes == 4)

@@ -180,7 +180,7 @@ void case_name(const struct bench_case *c, char name[40])
 
 void case_shape(const struct bench_case *c, char shape[40])
 {
-#define X(NAME, WORD, BYTES, CLASS) WORD,
+#define X(NAME, WORD, ...) WORD,
     static const char *const dtypes[] = {SCAND_DTYPES(X)};
 #undef X
     static const char *const layouts[] = {"", " along axis 0", " ragged", " by coefficients"};

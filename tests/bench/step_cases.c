@@ -194,7 +194,7 @@ uint64_t step_bench_bytes(const struct step_bench *bench, uint64_t rows, uint64_
 const char *step_bench_dtypes(const struct step_bench *bench)
 {
     static const char *const words[] = {
-#define X(NAME, WORD, BYTES, CLASS) WORD,
+#define X(NAME, WORD, ...) WORD,
         SCAND_DTYPES(X)
 #undef X
     };

@@ -79,7 +79,8 @@ def packed(values, code="f", big=not LITTLE):
 
 
 STRUCT_CODES = {"f32": "=f", "f64": "=d", "f16": "=e", "i32": "=i", "i64": "=q", "u32": "=I", "u64": "=Q"}
-STRUCT_CODES |= {"f32be": ">f", "i16be": ">h", "i32be": ">i"}
+STRUCT_CODES |= {"i8": "=b", "u8": "=B", "i16": "=h", "u16": "=H", "i32le": "<i"}
+STRUCT_CODES |= {"f32be": ">f", "f64be": ">d", "i16be": ">h", "u16be": ">H", "i32be": ">i", "i64be": ">q", "u32be": ">I", "u64be": ">Q"}
 
 
 def ibm32_bytes(value):
@@ -102,14 +103,16 @@ def pack_dtype(dtype, values):
         return b"".join(struct.pack("=I", struct.unpack("=I", struct.pack("=f", v))[0] >> 16)[:2] for v in values)
     if dtype == "ibm32":
         return b"".join(map(ibm32_bytes, values))
+    if dtype == "ibm32le":
+        return b"".join(ibm32_bytes(value)[::-1] for value in values)
     return struct.pack(f"{STRUCT_CODES[dtype][0]}{len(values)}{STRUCT_CODES[dtype][1]}", *values)
 
 
 def unpack_dtype(dtype, data):
     if dtype == "bf16":
         return [struct.unpack("=f", struct.pack("=I", bits << 16))[0] for (bits,) in struct.iter_unpack("=H", data)]
-    if dtype == "ibm32":
-        return [ibm32_value(bits) for (bits,) in struct.iter_unpack(">I", data)]
+    if dtype in ("ibm32", "ibm32le"):
+        return [ibm32_value(bits) for (bits,) in struct.iter_unpack(">I" if dtype == "ibm32" else "<I", data)]
     return [value for (value,) in struct.iter_unpack(STRUCT_CODES[dtype], data)]
 
 

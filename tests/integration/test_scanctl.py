@@ -222,9 +222,10 @@ class Results(ScanctlTest):
         values = [1, 2, 0, 3, 4, 0, 1, 1] * 3
         expected = scanned_array(values, (2, 12), 1, ("forward",))
         for dtype, default in (
-            [(dtype, "f32") for dtype in ("f32", "f16", "bf16", "f32be", "i16be", "ibm32")]
-            + [("i32be", "f64")]
+            [(dtype, "f32") for dtype in ("f32", "f16", "bf16", "f32be", "i16be", "ibm32", "ibm32le", "i8", "u8", "i16", "u16", "u16be")]
+            + [(dtype, "f64") for dtype in ("f64be", "i32be", "i32le")]
             + [(dtype, dtype) for dtype in ("f64", "i32", "i64", "u32", "u64")]
+            + [("i64be", "i64"), ("u32be", "u32"), ("u64be", "u64")]
         ):
             given = self.write("in.raw", pack_dtype(dtype, values))
             words = ("scan", given, "-o", self.path("out.raw"), "--shape", "2,12", "--dtype", dtype)
@@ -241,7 +242,7 @@ class Results(ScanctlTest):
         words = ("scan", given, "-o", self.path("out.raw"), "--shape", 4)
         self.fail_with(64, '"output.dtype" is "i64"; allowed with "input.dtype" "f32"', *words, "--output-dtype", "i64")
         self.fail_with(64, '"accumulator" is "f2"; .* auto, exact', *words, "--dtype", "u32", "--accumulator", "f2")
-        self.fail_with(64, "big-endian by itself", *words, "--dtype", "ibm32", "--byte-order", "big")
+        self.fail_with(64, "says the byte order by itself", *words, "--dtype", "ibm32", "--byte-order", "big")
         self.fail_with(64, "with \"input.dtype\" \"f32\"", *words, "--output-dtype", "u32")
 
     def test_npy_dtypes(self):
@@ -254,9 +255,14 @@ class Results(ScanctlTest):
                 self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"))
                 expected = npy_header((2, 4), mark + descr) + packed(sums, dtype, big)
                 self.assertEqual(self.read("out.npy"), expected)
-        self.write("in.npy", npy_header((2, 4), ">i2") + packed(values, "h", True))
-        self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"))
-        self.assertEqual(self.read("out.npy"), npy_header((2, 4), ">f4") + packed(sums, "f", True))
+        for descr, code in ((">i2", "h"), ("<i2", "h"), (">u2", "H"), ("<u2", "H"), ("|i1", "b"), ("|u1", "B")):
+            big = descr[0] == ">"
+            self.write("in.npy", npy_header((2, 4), descr) + packed(values, code, big))
+            self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"))
+            self.assertEqual(self.read("out.npy"), npy_header((2, 4), (">" if big else "<") + "f4") + packed(sums, "f", big))
+            self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"), "--output-dtype", code == "b" and "i8" or "i16")
+            kept = ("|i1", "b") if code == "b" else ((">" if big else "<") + "i2", "h")
+            self.assertEqual(self.read("out.npy"), npy_header((2, 4), kept[0]) + packed(sums, kept[1], big))
         self.write("in.npy", npy_header((2, 4), "<f2") + pack_dtype("f16", values))
         self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"), "--output-dtype", "f16")
         self.assertEqual(self.read("out.npy"), npy_header((2, 4), "<f2") + pack_dtype("f16", sums))

@@ -18,26 +18,25 @@ import time
 import scanctl_rig
 from forms import f32, floats, npy_header, pack_dtype, packed, scanned, scanned_array, su_file, unpack_dtype
 from scanctl_rig import ScanctlTest, run
+from wire import SIZES
 
 PASSES = ("forward", "backward")
-# Format codes of SEG-Y as dtypes, and the struct code of those that have one.
-CODES = {1: "ibm32", 2: "i32be", 3: "i16be", 5: "f32be", 6: ">d", 9: ">q", 10: ">I", 12: ">Q"}
+# Format codes of big-endian SEG-Y as dtypes.
+CODES = {1: "ibm32", 2: "i32be", 3: "i16be", 5: "f32be", 6: "f64be", 8: "i8", 9: "i64be", 10: "u32be", 11: "u16be", 12: "u64be", 16: "u8"}
 
 
 def segy_samples(code, values, big):
     """Samples of one trace: numbers that each code holds exactly."""
-    word = CODES[code]
-    data = pack_dtype(word, values) if word in ("ibm32", "i32be", "i16be", "f32be") else struct.pack(f">{len(values)}{word[1]}", *values)
+    data = pack_dtype(CODES[code], values)
     width = len(data) // len(values)
     return data if big else b"".join(data[i : i + width][::-1] for i in range(0, len(data), width))
 
 
 def segy_values(code, data, big):
-    word = CODES[code]
-    width = {"ibm32": 4, "i32be": 4, "i16be": 2, "f32be": 4}.get(word) or struct.calcsize(word)
+    width = SIZES[CODES[code]]
     if not big:
         data = b"".join(data[i : i + width][::-1] for i in range(0, len(data), width))
-    return unpack_dtype(word, data) if word[0] != ">" else [v for (v,) in struct.iter_unpack(word, data)]
+    return unpack_dtype(CODES[code], data)
 
 
 def segy_file(rows, code=1, big=True, revision=1, extended=0, said_extended=None, trace_headers=0, trailers=0, seed=1):
@@ -62,22 +61,23 @@ def segy_file(rows, code=1, big=True, revision=1, extended=0, said_extended=None
 class SegY(ScanctlTest):
     ROWS = [[(i * 7 + j * 3) % 11 for j in range(50)] for i in range(9)]
 
-    def check(self, code, big, words=(), out_code=None, **options):
+    def check(self, code, big, words=(), out_code=None, rows=ROWS, **options):
         """Traces are the sums; everything else is as it was."""
-        given = segy_file(self.ROWS, code, big, **options)
+        given = segy_file(rows, code, big, **options)
         self.write("in.sgy", given)
         self.succeed("scan", self.path("in.sgy"), "-o", self.path("out.sgy"), *words)
-        sums = [scanned(row, ("forward",)) for row in self.ROWS]
+        sums = [scanned(row, ("forward",)) for row in rows]
         self.assertEqual(self.read("out.sgy"), segy_file(sums, out_code or code, big, **options))
 
     def test_codes(self):
         for code in CODES:
+            rows = [[value // 8 for value in row] for row in self.ROWS] if SIZES[CODES[code]] == 1 else self.ROWS
             for big in (True, False):
                 with self.subTest(code=code, big=big):
-                    self.check(code, big)
+                    self.check(code, big, rows=rows)
 
     def test_as_ieee(self):
-        for code in (1, 2, 3, 5):
+        for code in (1, 2, 3, 5, 8, 11, 16):
             for big in (True, False):
                 with self.subTest(code=code, big=big):
                     self.check(code, big, ("--output-format", "ieee"), out_code=5)
@@ -85,7 +85,7 @@ class SegY(ScanctlTest):
         self.check(3, False, ("--output-dtype", "f64"), out_code=6)
         path = self.write("ints.sgy", segy_file([[1, 2]], 9))
         words = ("scan", path, "-o", self.path("out.sgy"), "--output-format", "ieee")
-        self.fail_with(64, "samples of type i64 are scanned as integers of 64 bits", *words)
+        self.fail_with(64, "samples of type i64be are scanned as integers of 64 bits", *words)
         self.fail_with(64, "which is for SEG-Y", "scan", self.write("a.su", su_file([[1.0]], True)), "-o", self.path("b.su"), *words[4:])
 
     def test_headers(self):

@@ -34,7 +34,8 @@ CODES = {
 
 
 SIZES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "u32": 4, "u64": 8}
-SIZES |= {"f32be": 4, "i16be": 2, "i32be": 4, "ibm32": 4}
+SIZES |= {"f32be": 4, "i16be": 2, "i32be": 4, "ibm32": 4, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "u16be": 2, "i32le": 4}
+SIZES |= {"ibm32le": 4, "f64be": 8, "i64be": 8, "u32be": 4, "u64be": 8}
 
 
 class Raw(bytes):

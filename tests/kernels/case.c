@@ -177,9 +177,26 @@ static double f64_sample(enum fill fill, uint64_t *random)
 }
 
 /* A sample of any dtype; some are any bytes at all. */
+/* What makes whole numbers of samples, of a dtype that has no others. */
+static float integer_scale(enum scand_dtype dtype)
+{
+    switch (dtype) {
+    case SCAND_DTYPE_I8:
+    case SCAND_DTYPE_U8:
+        return 49.7f;
+    case SCAND_DTYPE_I16:
+    case SCAND_DTYPE_I16BE:
+    case SCAND_DTYPE_U16:
+    case SCAND_DTYPE_U16BE:
+        return 999.7f;
+    default:
+        return 1;
+    }
+}
+
 static void sample_write(enum scand_dtype dtype, enum fill fill, uint64_t *random, unsigned char *to)
 {
-    if (dtype == SCAND_DTYPE_F64 && fill >= FILL_COUNT) {
+    if (codec_class(dtype) == SCAND_CLASS_F64 && codec_bytes(dtype) == 8 && fill >= FILL_COUNT) {
         codec_encode_f64(dtype, f64_sample(fill, random), to);
         return;
     }
@@ -192,11 +209,11 @@ static void sample_write(enum scand_dtype dtype, enum fill fill, uint64_t *rando
         codec_encode_integer(dtype, (uint64_t)((int64_t)random_next(random) >> random_next(random) % 64), to);
     else if (codec_class(dtype) == SCAND_CLASS_F64)
         codec_encode_f64(dtype,
-                         (double)sample * (dtype == SCAND_DTYPE_I32BE ? 0x1p24 : 1) *
+                         (double)sample * (codec_bytes(dtype) == 4 ? 0x1p24 : 1) *
                              (1 + 0x1p-40 * (double)(random_next(random) % 4096)),
                          to);
     else
-        codec_encode_f32(dtype, dtype == SCAND_DTYPE_I16BE ? sample * 999.7f : sample, to);
+        codec_encode_f32(dtype, sample * integer_scale(dtype), to);
 }
 
 /* A region of random bytes; with samples of a dtype, if there is a fill. */

@@ -106,13 +106,45 @@ static void integers_of_files(void)
         {8388607.5f, 32767, 8388608},
     };
     for (size_t i = 0; i < COUNT(list); i++) {
-        CHECK_EQ(codec_encode_i16(list[i].x), list[i].i16);
+        CHECK_EQ((int16_t)codec_encoded_f32(SCAND_DTYPE_I16, list[i].x), list[i].i16);
         CHECK_EQ(codec_encode_i32(list[i].x), list[i].i32);
     }
     const unsigned char bytes[] = {0xff, 0xfe, 0x01, 0x02};
     CHECK(codec_decode_f32(SCAND_DTYPE_I16BE, bytes) == -2.0f);
     CHECK(codec_decode_f32(SCAND_DTYPE_I16BE, bytes + 2) == 258.0f);
     CHECK(codec_decode_f64(SCAND_DTYPE_I32BE, bytes) == -130814.0);
+    CHECK(codec_decode_f64(SCAND_DTYPE_I32LE, bytes) == 33685247.0);
+}
+
+/* Of one and two bytes, signed and not: what is in range stays, halves go to even numbers, the rest saturates. */
+static void small_integers(void)
+{
+    static const struct {
+        enum scand_dtype dtype;
+        float x, written;
+    } list[] = {
+        {SCAND_DTYPE_I8, -128, -128},       {SCAND_DTYPE_I8, 127, 127},
+        {SCAND_DTYPE_I8, -1.5f, -2},        {SCAND_DTYPE_I8, 126.5f, 126},
+        {SCAND_DTYPE_I8, 127.5f, 127},      {SCAND_DTYPE_I8, -INFINITY, -128},
+        {SCAND_DTYPE_I8, NAN, 0},           {SCAND_DTYPE_U8, -3, 0},
+        {SCAND_DTYPE_U8, 254.5f, 254},      {SCAND_DTYPE_U8, 255, 255},
+        {SCAND_DTYPE_U8, 1e30f, 255},       {SCAND_DTYPE_U8, -NAN, 0},
+        {SCAND_DTYPE_I16, -32768, -32768},  {SCAND_DTYPE_I16, 40000, 32767},
+        {SCAND_DTYPE_U16, 65535, 65535},    {SCAND_DTYPE_U16, 32768, 32768},
+        {SCAND_DTYPE_U16, 65534.5f, 65534}, {SCAND_DTYPE_U16, INFINITY, 65535},
+        {SCAND_DTYPE_U16BE, -0.4f, 0},      {SCAND_DTYPE_U16BE, 258, 258},
+    };
+    for (size_t i = 0; i < COUNT(list); i++) {
+        unsigned char bytes[5] = {0xee, 0xee, 0xee, 0xee, 0xee};
+        codec_encode_f32(list[i].dtype, list[i].x, bytes);
+        CHECK(codec_decode_f32(list[i].dtype, bytes) == list[i].written);
+        CHECK_EQ(bytes[codec_bytes(list[i].dtype)], 0xee);
+    }
+    for (unsigned i = 0; i < 256; i++) {
+        const unsigned char byte = (unsigned char)i;
+        CHECK(codec_decode_f32(SCAND_DTYPE_I8, &byte) == (float)(int8_t)byte);
+        CHECK(codec_decode_f32(SCAND_DTYPE_U8, &byte) == (float)i);
+    }
 }
 
 /* All of them, which f32 has no digits for. */
@@ -130,7 +162,7 @@ static void long_integers_of_files(void)
     for (size_t i = 0; i < COUNT(list); i++) {
         unsigned char bytes[5] = {0, 0, 0, 0, 0xee};
         codec_encode_f64(SCAND_DTYPE_I32BE, list[i].x, bytes);
-        CHECK_EQ((int32_t)codec_big32(codec_load32(bytes)), list[i].written);
+        CHECK_EQ((int32_t)codec_ordered32(SCAND_DTYPE_I32BE, codec_load32(bytes)), list[i].written);
         CHECK(codec_decode_f64(SCAND_DTYPE_I32BE, bytes) == (double)list[i].written);
         CHECK_EQ(bytes[4], 0xee);
     }
@@ -189,9 +221,11 @@ static void bytes_of_files(void)
         enum scand_dtype dtype;
         unsigned char bytes[5];
     } list[] = {
-        {SCAND_DTYPE_F32BE, {0xc0, 0x00, 0x00, 0x00, 0xee}}, {SCAND_DTYPE_I16BE, {0xff, 0xfe, 0xee, 0xee, 0xee}},
-        {SCAND_DTYPE_IBM32, {0xc1, 0x20, 0x00, 0x00, 0xee}}, {SCAND_DTYPE_F16, {0x00, 0xc0, 0xee, 0xee, 0xee}},
-        {SCAND_DTYPE_BF16, {0x00, 0xc0, 0xee, 0xee, 0xee}},  {SCAND_DTYPE_F32, {0x00, 0x00, 0x00, 0xc0, 0xee}},
+        {SCAND_DTYPE_F32BE, {0xc0, 0x00, 0x00, 0x00, 0xee}},   {SCAND_DTYPE_I16BE, {0xff, 0xfe, 0xee, 0xee, 0xee}},
+        {SCAND_DTYPE_IBM32, {0xc1, 0x20, 0x00, 0x00, 0xee}},   {SCAND_DTYPE_F16, {0x00, 0xc0, 0xee, 0xee, 0xee}},
+        {SCAND_DTYPE_BF16, {0x00, 0xc0, 0xee, 0xee, 0xee}},    {SCAND_DTYPE_F32, {0x00, 0x00, 0x00, 0xc0, 0xee}},
+        {SCAND_DTYPE_I8, {0xfe, 0xee, 0xee, 0xee, 0xee}},      {SCAND_DTYPE_I16, {0xfe, 0xff, 0xee, 0xee, 0xee}},
+        {SCAND_DTYPE_IBM32LE, {0x00, 0x00, 0x20, 0xc1, 0xee}},
     };
     for (size_t i = 0; i < COUNT(list); i++) {
         unsigned char bytes[5] = {0xee, 0xee, 0xee, 0xee, 0xee};
@@ -202,6 +236,14 @@ static void bytes_of_files(void)
     unsigned char bytes[4];
     codec_encode_f32(SCAND_DTYPE_F32BE, codec_f32_of_bits(0xff812345), bytes);
     CHECK(memcmp(bytes, "\x7f\xc0\x00\x00", 4) == 0);
+    unsigned char longer[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0xee};
+    codec_encode_f64(SCAND_DTYPE_F64BE, -2.0, longer);
+    CHECK(memcmp(longer, "\xc0\x00\x00\x00\x00\x00\x00\x00\xee", 9) == 0);
+    CHECK(codec_decode_f64(SCAND_DTYPE_F64BE, longer) == -2.0);
+    codec_encode_f64(SCAND_DTYPE_F64BE, -NAN, longer);
+    CHECK(memcmp(longer, "\x7f\xf8\x00\x00\x00\x00\x00\x00\xee", 9) == 0);
+    codec_encode_f64(SCAND_DTYPE_I32LE, -2.0, bytes);
+    CHECK(memcmp(bytes, "\xfe\xff\xff\xff", 4) == 0);
 }
 
 static void integers(void)
@@ -215,11 +257,19 @@ static void integers(void)
     codec_encode_integer(SCAND_DTYPE_I64, UINT64_C(0x923456789abcdef0), bytes);
     CHECK(codec_decode_integer(SCAND_DTYPE_U64, bytes) == UINT64_C(0x923456789abcdef0));
     CHECK_EQ(bytes[8], 0xee);
+    codec_encode_integer(SCAND_DTYPE_I64BE, (uint64_t)-2, bytes);
+    CHECK(memcmp(bytes, "\xff\xff\xff\xff\xff\xff\xff\xfe\xee", 9) == 0);
+    CHECK_EQ((int64_t)codec_decode_integer(SCAND_DTYPE_I64BE, bytes), -2);
+    CHECK(codec_decode_integer(SCAND_DTYPE_U64BE, bytes) == UINT64_MAX - 1);
+    codec_encode_integer(SCAND_DTYPE_U32BE, UINT64_C(0x1234567ff), bytes);
+    CHECK(memcmp(bytes, "\x23\x45\x67\xff\xff", 5) == 0);
+    CHECK_EQ(codec_decode_integer(SCAND_DTYPE_U32BE, bytes), 0x234567ff);
 }
 
 static const struct test tests[] = {
     TEST(f16_decodes), TEST(f16_encodes),    TEST(bf16_both_ways), TEST(integers_of_files),      TEST(ibm_decodes),
-    TEST(ibm_encodes), TEST(bytes_of_files), TEST(integers),       TEST(long_integers_of_files), TEST_END,
+    TEST(ibm_encodes), TEST(bytes_of_files), TEST(integers),       TEST(long_integers_of_files), TEST(small_integers),
+    TEST_END,
 };
 
 int main(int argc, char **argv)

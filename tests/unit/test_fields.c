@@ -166,7 +166,8 @@ static void maps_in_maps(void)
 {
     FIELD(job_submit, job_submit_params, SUBMIT(GOOD, "\xa4" "axis\x00"), NULL);
     FIELD(job_submit, job_submit_params, SUBMIT(TENSOR("\xa3" "f24", "\x91\x05", "\x91\x04"), "\xa4" "axis\x00"),
-          "job.submit: field \"input.dtype\" is \"f24\"; allowed: f32, f64, f16, bf16, i32, i64, u32, u64, f32be, i16be, i32be, ibm32");
+          "job.submit: field \"input.dtype\" is \"f24\"; allowed: f32, f64, f16, bf16, i32, i64, u32, u64, f32be, i16be, i32be, ibm32, "
+          "i8, u8, i16, u16, u16be, i32le, ibm32le, f64be, i64be, u32be, u64be");
     FIELD(job_submit, job_submit_params, "\x81\xa4then\x99\x80\x80\x80\x80\x80\x80\x80\x80\x80",
           "job.submit: field \"then\" has 9 items; allowed: 0 to 8");
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x81\xa4" "axis\x04", "job.batch: field \"jobs[0].axis\" is 4; allowed: 0 to 3");

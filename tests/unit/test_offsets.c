@@ -127,6 +127,8 @@ static void tensors_that_cannot_be_read(void)
     struct msg_job_run_params good = SCAN(0, 100), bad = good;
     bad.offsets.dtype = SCAND_DTYPE_F64;
     CHECK_CONTAINS(refused(&bad), "\"offsets.dtype\" is \"f64\"; allowed: i32, i64, u32, u64");
+    bad.offsets.dtype = SCAND_DTYPE_I64BE;
+    CHECK_CONTAINS(refused(&bad), "\"offsets.dtype\" is \"i64be\"; allowed: i32, i64, u32, u64");
     bad = good, bad.offsets.shape_count = 2;
     CHECK_CONTAINS(refused(&bad), "\"offsets\" has 2 dimensions and 1 strides");
     bad = good, bad.offsets.shape[0] = 0;

@@ -34,20 +34,23 @@ static const char *refused(const struct msg_job_submit_params *params)
     return error.message;
 }
 
-#define FLOATS   "f32, f64, f16, bf16, f32be, i16be, i32be, ibm32"
-#define INTEGERS "i32, i64, u32, u64"
+#define FLOATS   "f32, f64, f16, bf16, f32be, i16be, i32be, ibm32, i8, u8, i16, u16, u16be, i32le, ibm32le, f64be"
+#define INTEGERS "i32, i64, u32, u64, i64be, u32be, u64be"
+
+static bool is_whole(enum scand_dtype dtype)
+{
+    return dtype_class(dtype) == SCAND_CLASS_SIGNED || dtype_class(dtype) == SCAND_CLASS_UNSIGNED;
+}
 
 static void outputs(void)
 {
     for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
         for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++) {
             struct msg_job_submit_params params = params_of(input, output);
-            bool whole = input >= SCAND_DTYPE_I32 && input <= SCAND_DTYPE_U64;
-            bool long_input = input == SCAND_DTYPE_I64 || input == SCAND_DTYPE_U64;
-            bool allowed = whole == (output >= SCAND_DTYPE_I32 && output <= SCAND_DTYPE_U64) &&
-                           !(long_input && (output == SCAND_DTYPE_I32 || output == SCAND_DTYPE_U32));
+            bool whole = is_whole(input), long_input = whole && dtype_size_bytes(input) == 8;
+            bool allowed = whole == is_whole(output) && !(long_input && dtype_size_bytes(output) == 4);
             if (!allowed) {
-                CHECK_CONTAINS(refused(&params), long_input ? "i64, u64" : whole ? INTEGERS : FLOATS);
+                CHECK_CONTAINS(refused(&params), long_input ? "i64, u64, i64be, u64be" : whole ? INTEGERS : FLOATS);
                 CHECK_CONTAINS(error.message, dtype_words.words[input]);
                 CHECK_CONTAINS(error.message, dtype_words.words[output]);
                 continue;
@@ -56,7 +59,8 @@ static void outputs(void)
             CHECK(rule.input == input && rule.output == output);
         }
     struct msg_job_submit_params params = params_of(SCAND_DTYPE_I64, SCAND_DTYPE_I32);
-    CHECK_CONTAINS(refused(&params), "\"output.dtype\" is \"i32\"; allowed with \"input.dtype\" \"i64\": i64, u64");
+    CHECK_CONTAINS(refused(&params),
+                   "\"output.dtype\" is \"i32\"; allowed with \"input.dtype\" \"i64\": i64, u64, i64be, u64be");
 }
 
 static void accumulators(void)
@@ -174,7 +178,7 @@ static void coefficients(void)
     params.coefficients.dtype = SCAND_DTYPE_F64;
     CHECK_CONTAINS(refused(&params),
                    "\"coefficients.dtype\" is \"f64\"; allowed with \"input.dtype\" \"f32\": f32, f16, "
-                   "bf16, f32be, i16be, ibm32");
+                   "bf16, f32be, i16be, ibm32, i8, u8, i16, u16, u16be, ibm32le");
     params.op = SCAND_OPERATOR_MAX;
     CHECK_CONTAINS(refused(&params), "\"coefficients\" is for \"op\" \"affine\", but \"op\" is \"max\"");
     params.op = SCAND_OPERATOR_AFFINE;
@@ -202,7 +206,7 @@ static void coefficients_of_integers(void)
     }
     params.coefficient = 0;
     params.coefficients = (struct msg_tensor){.dtype = SCAND_DTYPE_U32, .shape_count = 1, .strides_count = 1};
-    CHECK_CONTAINS(refused(&params), "is \"u32\"; allowed with \"input.dtype\" \"i32\": i32, i64");
+    CHECK_CONTAINS(refused(&params), "is \"u32\"; allowed with \"input.dtype\" \"i32\": i32, i64, i64be");
 }
 
 static void reductions(void)
@@ -210,7 +214,7 @@ static void reductions(void)
     for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
         for (enum scand_reduction reduction = SCAND_REDUCTION_SUM; reduction < SCAND_REDUCTION_COUNT; reduction++) {
             struct msg_job_submit_params params = params_of(input, input);
-            bool whole = input >= SCAND_DTYPE_I32 && input <= SCAND_DTYPE_U64;
+            bool whole = is_whole(input);
             params.passes_count = 0;
             params.operation = SCAND_OPERATION_REDUCE;
             params.reduction = reduction;

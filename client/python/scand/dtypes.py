@@ -18,6 +18,9 @@ _FLOAT32 = np.dtype(np.float32)
 _FLOAT64 = np.dtype(np.float64)
 
 
+_SMALL = {word for name, word in DTYPES.items() if np.dtype(name).kind in "iu" and np.dtype(name).itemsize <= 2}
+
+
 class Dtypes(NamedTuple):
     samples: Dtype  # what the daemon reads
     results: Dtype  # what it writes
@@ -35,29 +38,44 @@ def _check(name: str, dtype: Dtype) -> None:
         )
 
 
+def is_small(dtype: Dtype) -> bool:
+    """Whether the daemon computes with such integers as floats, which hold all of them."""
+    return dtype.kind in "iu" and dtype.itemsize <= 2
+
+
 def _wide(dtype: Dtype) -> Dtype:
     """Integers as sums of them are kept, as NumPy does."""
     return {"i": _INT64, "u": _UINT64}.get(_class(dtype), dtype.newbyteorder("="))
 
 
 def _native(dtype: Dtype) -> Dtype:
-    """The dtype that the daemon has for numbers of this one."""
+    """The dtype that the daemon has for numbers of this one, integers as integers."""
     plain = dtype.newbyteorder("=")
-    return plain if word_of(plain) else _wide(plain)
+    return _wide(plain) if is_small(plain) or not word_of(plain) else plain
+
+
+def _lie_as_floats(given: Dtype, op: str, final: Dtype, chained: bool) -> bool:
+    """Whether results of small integers are the same where the daemon computes with them as with f32: but for plain
+    sums, f64 keeps more digits of what is between."""
+    if final.kind != "f":
+        return final == given and op in ("max", "min") and not chained
+    return final.itemsize <= 4 or (op in ("sum", "max", "min") and not chained)
 
 
 @functools.lru_cache(maxsize=256)
-def scan_dtypes(given: Dtype, op: str, asked: Optional[Dtype]) -> Dtypes:
-    """Of a scan; of a reduction to a sum or an extreme, too, and of steps that convert samples themselves ("cast").
-    `asked` is what the program wants."""
+def scan_dtypes(given: Dtype, op: str, asked: Optional[Dtype], chained: bool = False) -> Dtypes:
+    """Of a scan; of a reduction to a sum or an extreme, too, of a scan of rows less their means ("demeaned"), and of
+    steps that convert samples themselves ("cast"). `asked` is what the program wants."""
     _check("x", given)
-    grows = op in ("sum", "prod", "affine")
+    grows = op in ("sum", "demeaned", "prod", "affine")
     final = asked or (_wide(given) if grows else given.newbyteorder("="))
     _check("dtype", final)
-    if final.kind == "c" and op not in ("sum", "affine"):
+    if final.kind == "c" and op not in ("sum", "demeaned", "affine"):
         raise TypeError(f"{op}: complex numbers have sums and recurrences only; take one part, or the absolute values")
-    results = final if word_of(final) else _native(final)
-    samples = given if word_of(given) else _native(given)
+    if is_small(given) and _lie_as_floats(given, op, final, chained):
+        return Dtypes(given, final if word_of(final) else _native(final), final)
+    results = final if word_of(final) and not is_small(final) else _native(final)
+    samples = given if word_of(given) and not is_small(given) else _native(given)
     if op == "cast" and final.kind != "c":
         return Dtypes(samples, results, final)
     if _class(given) != _class(final):
@@ -68,14 +86,23 @@ def scan_dtypes(given: Dtype, op: str, asked: Optional[Dtype]) -> Dtypes:
 
 
 @functools.lru_cache(maxsize=256)
-def reduction_dtypes(given: Dtype, reduction: str, asked: Optional[Dtype]) -> Dtypes:
+def reduction_dtypes(given: Dtype, reduction: str, asked: Optional[Dtype], chained: bool = False) -> Dtypes:
+    if is_small(given) and not chained:
+        return _small_reduction_dtypes(given, reduction, asked)
     if reduction in ("sum", "min", "max"):
-        return scan_dtypes(given, reduction, asked)
+        return scan_dtypes(given, reduction, asked, chained)
     _check("x", given)
     if given.kind == "c":
         raise TypeError(f"{reduction}: complex numbers have sums only; take one part, or the absolute values")
     exact = given if given.kind == "f" else _FLOAT64
     return scan_dtypes(exact, reduction, asked)._replace(samples=exact if word_of(exact) else _native(exact))
+
+
+def _small_reduction_dtypes(given: Dtype, reduction: str, asked: Optional[Dtype]) -> Dtypes:
+    """Sums of 2^33 such integers are less than 2^53, so that f64 holds them."""
+    final = asked or (_wide(given) if reduction == "sum" else given.newbyteorder("=") if reduction in ("min", "max") else _FLOAT64)
+    _check("dtype", final)
+    return Dtypes(given, final if final.kind == "f" and word_of(final) else _FLOAT64, final)
 
 
 def form_class(form: str) -> Dtype:
@@ -89,7 +116,7 @@ def form_dtypes(given: Dtype, form: str, asked: Optional[Dtype]) -> Dtypes:
     size = lib.scand_dtype_bytes(enumerator)
     if given.itemsize != size:
         raise ValueError(f"form: samples of {form} have {size} bytes, those of {given} {given.itemsize}: view them as such")
-    if form in DTYPES.values():
+    if form in DTYPES.values() and form not in _SMALL:
         raise ValueError(f"form: {form} is a dtype of NumPy's; leave form out")
     final = asked or form_class(form)
     if final.kind != "f":

@@ -121,7 +121,7 @@ def _request(
     if intermediate == "auto" and len(words) > 1 and _is_double(dtype if out is None or dtype is not None else out.dtype):
         intermediate = "f64"
     settings = _settings(words, kind, op, accumulator, intermediate, demean, factor, priority, deadline)
-    return _of_arrays(Request(x, settings, op, axis, dtype, out, copy, form, coefficients))
+    return _of_arrays(Request(x, settings, "demeaned" if demean else op, axis, dtype, out, copy, form, coefficients))
 
 
 def _of_arrays(request: Request) -> Request:
@@ -199,7 +199,8 @@ def scan(
     copy : bool or None
         None copies what jobs cannot use where it lies. False raises ValueError instead.
     form : str
-        How samples lie where NumPy has no dtype for it: "ibm32", "i16be", "i32be", "bf16". Items have that size.
+        How samples lie where NumPy has no dtype for it: "ibm32", "ibm32le", "bf16"; or "i8", "i16", "i32be" and the like,
+        for integers that are summed as floats. Items have that size.
     priority : str
         Among this user's jobs: "normal", "low", "high".
     deadline : float

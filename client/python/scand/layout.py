@@ -14,7 +14,9 @@ RANK_MOST: int = lib.SCAND_RANK_MAX
 
 # NumPy's names of what samples may lie as. Other dtypes are converted, or have no meaning for sums.
 DTYPES = {
-    "<f4": "f32", "<f8": "f64", "<f2": "f16", "<i4": "i32", "<i8": "i64", "<u4": "u32", "<u8": "u64", ">f4": "f32be",
+    "<f4": "f32", "<f8": "f64", "<f2": "f16", "<i4": "i32", "<i8": "i64", "<u4": "u32", "<u8": "u64",
+    ">f4": "f32be", ">f8": "f64be", ">i8": "i64be", ">u4": "u32be", ">u8": "u64be",
+    "|i1": "i8", "|u1": "u8", "<i2": "i16", "<u2": "u16", ">i2": "i16be", ">u2": "u16be",
     "<c8": "f32", "<c16": "f64",
 }
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from .chains import Shapes, StepOperand, operand_dtype, operand_shape, shapes_of
 from .client import Client, Flight
-from .dtypes import Dtype, Dtypes, form_class, form_dtypes, reduction_dtypes, scan_dtypes
+from .dtypes import Dtype, Dtypes, form_class, form_dtypes, is_small, reduction_dtypes, scan_dtypes
 from .files import file_place_of
 from .layout import RANK_MOST, Order, Settings, Tensor, pattern_of, tensor_of, word_of
 from .memory import AnyArray, Elsewhere, Place, Region, allocate, asarray, place_of, range_of
@@ -93,7 +93,7 @@ class Scheme(NamedTuple):
 @functools.lru_cache(maxsize=1024)
 def scheme_of(
     given: np.dtype[Any], shape: tuple[int, ...], axis: int, reduces: bool, op: str, asked: Optional[np.dtype[Any]],
-    form: Optional[str] = None, keepdims: bool = False, along: Optional[int] = None,
+    form: Optional[str] = None, keepdims: bool = False, along: Optional[int] = None, chained: bool = False,
 ) -> Scheme:
     """along: the extent of results along the axis, where that is not the one of samples."""
     dimensions = len(shape)
@@ -103,7 +103,7 @@ def scheme_of(
     if form is not None:
         dtypes = form_dtypes(given, form, asked)
     else:
-        dtypes = reduction_dtypes(given, op, asked) if reduces else scan_dtypes(given, op, asked)
+        dtypes = reduction_dtypes(given, op, asked, chained) if reduces else scan_dtypes(given, op, asked, chained)
     before, after = shape[:axis], shape[axis + 1 :]
     target = (*before, 1 if reduces else shape[axis] if along is None else along, *after)
     return Scheme(dtypes, axis, target, (*before, *after) if reduces and not keepdims else target)
@@ -156,7 +156,7 @@ class Plan:
         self.shapes = self._shapes()
         self.scheme = scheme_of(
             given.dtype, given.shape, self.axis, request.settings.reduces, request.op, asked, request.form,
-            request.keepdims, self.shapes.lengths[-1] if self.shapes else None,
+            request.keepdims, self.shapes.lengths[-1] if self.shapes else None, bool(request.settings.steps),
         )
         if kept is not None and request.keepdims:
             self.scheme = self.scheme._replace(final_shape=kept)
@@ -232,7 +232,8 @@ class Plan:
         samples = self.scheme.dtypes.samples
         if samples.kind == "c" or self.request.form is not None:
             raise TypeError("coefficient: one for each sample goes with real numbers of NumPy's dtypes; take one number")
-        kind = np.dtype(np.float32) if samples.kind == "f" and samples.itemsize < 8 else samples.newbyteorder("=")
+        floats = samples.kind == "f" and samples.itemsize < 8 or is_small(samples)
+        kind = np.dtype(np.float32) if floats else samples.newbyteorder("=")
         own = _shared(np.asarray(self.request.coefficients, kind))
         try:
             return Shared(np.broadcast_to(own.array, self.given.shape), own.place)
@@ -328,7 +329,9 @@ class Plan:
         dtypes, form = self.scheme.dtypes, self.request.form
         if step > 0:
             return dtypes.results
-        return dtypes.samples if form is None else form_class(form)
+        if form is not None:
+            return form_class(form)
+        return np.dtype(np.float32) if is_small(dtypes.samples) else dtypes.samples
 
     def _stage(self, results: Shared) -> Shared:
         """Shared memory for the input: where the results will be, if that has room of the same kind, and the job does not

@@ -20,7 +20,7 @@ BINARY_BYTES = 400
 TRACE_HEADER_BYTES = 240
 END_TEXT = "((SEG: EndText))"  # in the last extended header, where a file does not say how many there are
 
-# By the code of the binary header: NumPy's dtype without its byte order, and the form where NumPy lacks one.
+# By the code of the binary header: NumPy's dtype without its byte order, and the big-endian form where NumPy lacks one.
 CODES: dict[int, tuple[str, Optional[str]]] = {
     1: ("u4", "ibm32"), 2: ("i4", None), 3: ("i2", None), 5: ("f4", None), 6: ("f8", None), 8: ("i1", None), 9: ("i8", None),
     10: ("u4", None), 11: ("u2", None), 12: ("u8", None), 16: ("u1", None),
@@ -32,7 +32,8 @@ class Traces:
     """A file in shared memory, or, of `open`, read-only and on disk.
 
     `samples` are its traces, of shape (traces, samples), in the file's numbers and byte order: scand.scan(samples,
-    form=form) sums them where they lie. `form` is "ibm32" for IBM floats, which NumPy sees as integers, else None.
+    form=form) sums them where they lie. `form` is "ibm32" or "ibm32le" for IBM floats, which NumPy sees as integers, else
+    None.
     `headers` are the bytes of the trace headers, of shape (traces, 240); `interval_us` is the sampling interval in
     microseconds. `data` is the whole file.
     """
@@ -73,6 +74,7 @@ def _traces(path: str, data: AnyArray) -> Traces:
     samples = _samples(path, data[begin:], binary, order, dtype.itemsize)
     rows = data[begin:].reshape(-1, TRACE_HEADER_BYTES + samples * dtype.itemsize)
     numbers = rows[:, TRACE_HEADER_BYTES:].view(dtype)
+    form = "ibm32le" if form == "ibm32" and order == "<" else form
     return Traces(data, numbers, rows[:, :TRACE_HEADER_BYTES], form, struct.unpack_from(f"{order}H", binary, 16)[0])
 
 

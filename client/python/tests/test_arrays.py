@@ -29,6 +29,32 @@ class Cumsum(PackageTest):
                 x = whole_numbers((3, 40), name)
                 self.same(scand.cumsum(x), np.cumsum(x, -1))
 
+    def test_small_integers_lie_where_they_are(self):
+        for name in "i1 u1 i2 u2 >i2 >u2".split():
+            with self.subTest(name):
+                x = scand.asarray(whole_numbers((3, 40), name))
+                for asked in ("f4", "f8"):
+                    self.same(scand.scan(x, dtype=asked, copy=False), np.cumsum(x, -1, dtype=asked))
+                out = scand.empty(x.shape, name)
+                scand.scan(x, op="max", out=out, copy=False)
+                np.testing.assert_array_equal(out, np.maximum.accumulate(x, -1))
+                self.same(scand.reduce(x, copy=False), x.sum(-1))
+                self.same(scand.reduce(x, "mean", copy=False), x.mean(-1))
+                np.testing.assert_array_equal(scand.reduce(x, "min", copy=False), x.min(-1))
+                self.same(scand.scan(x, demean=True, dtype="f8"), scand.scan(x.astype("f8"), demean=True))
+                weights = np.linspace(0, 1, 40, dtype="f4")
+                steps = [("map", {"op": "mul", "other": weights})]
+                self.same(scand.run(x, steps, dtype="f4", copy=False), x.astype("f4") * weights)
+                self.same(scand.run(x, [("map", {"op": "exp"})], dtype="f8"), scand.run(x.astype("f8"), [("map", {"op": "exp"})]))
+                self.same(scand.run(x, [("map", {"op": "mul", "by": 300})]), (x.astype("i8") * 300).astype(x.dtype.newbyteorder("=")))
+
+    def test_big_endian_numbers_lie_where_they_are(self):
+        for name in (">f4", ">f8", ">i8", ">u4", ">u8"):
+            with self.subTest(name):
+                x = whole_numbers((3, 40), name)
+                asked = np.dtype("u8") if name == ">u4" else x.dtype.newbyteorder("=")
+                self.same(scand.scan(scand.asarray(x), dtype=asked, copy=False), np.cumsum(x, -1, dtype=asked))
+
     def test_asked_dtypes(self):
         for given, asked in itertools.product("f4 f8 i1 i4 i8 u2 u8 ?".split(), "f4 f8 i2 i4 i8 u1 u8 c16".split()):
             with self.subTest(given=given, asked=asked):
@@ -228,7 +254,11 @@ class Scan(PackageTest):
         ibm = np.array([0x41100000, 0xC1200000, 0x41300000, 0x00000000], ">u4")  # 1, -2, 3, 0
         for x in (ibm, scand.asarray(ibm)):
             self.same(scand.scan(x, form="ibm32"), np.array([1, -1, 2, 2], "f4"))
+            little = np.array(ibm, "<u4")
+            self.same(scand.scan(little, form="ibm32le"), np.array([1, -1, 2, 2], "f4"))
         self.same(scand.scan(np.array([1, -2, 30000], ">i2"), form="i16be"), np.array([1, -1, 29999], "f4"))
+        self.same(scand.scan(np.array([1, -2, 100], "i1"), form="i8"), np.array([1, -1, 99], "f4"))
+        self.same(scand.scan(np.array([1 << 30, 1], "<i4"), form="i32le"), np.array([2.0**30, 2.0**30 + 1]))
         self.same(scand.scan(np.array([1 << 30, 1], ">i4"), form="i32be"), np.array([2.0**30, 2.0**30 + 1]))
         for form, text in (("ibm32", "have 4 bytes"), ("f32", "leave form out"), ("vax", "not one of f32, f64")):
             with self.assertRaisesRegex(ValueError, text):

@@ -174,6 +174,12 @@ class SegY(PackageTest):
                 np.testing.assert_array_equal(scand.cumsum(traces.samples, dtype="f8"), np.cumsum(expected, -1))
                 self.assertEqual((traces.interval_us, traces.headers.shape, traces.form), (4000, (3, 240), None))
 
+    def test_ibm_floats_in_both_orders(self):
+        for order in "><":
+            traces = self.read(segy_file(order, 1))
+            traces.samples[...] = 0x41100000  # 1
+            self.same(scand.scan(traces.samples, form=traces.form), np.tile(np.arange(1, 11, dtype="f4"), (3, 1)))
+
     def test_in_place_between_headers(self):
         data = segy_file()
         traces = self.read(data)

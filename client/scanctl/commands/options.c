@@ -143,7 +143,7 @@ static const char *words_join(enum scand_list list, char *out, size_t size)
 
 int word_parse(const char *option, enum scand_list list, const char *word, size_t length, int *out, struct error *error)
 {
-    char allowed[128], text[WORD_BYTES];
+    char allowed[192], text[WORD_BYTES];
     snprintf(text, sizeof(text), "%.*s", (int)length, word);
     int found = length < sizeof(text) ? scand_word_find(list, text) : -1;
     if (found < first_of(list))

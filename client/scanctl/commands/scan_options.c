@@ -247,9 +247,8 @@ static int ieee_output(const struct scan_options *options, const struct array *a
             "--output-format is ieee, but samples of type %s are scanned as integers of 64 bits, which is exact; "
             "leave it out",
             scand_word(SCAND_LIST_DTYPE, array->dtype));
-    *output = array->dtype == SCAND_DTYPE_F64                                       ? SCAND_DTYPE_F64
-              : array->byte_order == BYTE_ORDER_BIG && !options->files.hints.native ? SCAND_DTYPE_F32BE
-                                                                                    : SCAND_DTYPE_F32;
+    *output = dtype_in_order(array->dtype, byte_order_of(SCAND_DTYPE_F64)) == SCAND_DTYPE_F64 ? SCAND_DTYPE_F64
+                                                                                              : SCAND_DTYPE_F32;
     return 0;
 }
 
@@ -260,5 +259,9 @@ int scan_options_types(const struct scan_options *options, const struct array *a
     *output = options->output_dtype == TYPE_LEFT_OUT ? usual_output(array) : options->output_dtype;
     int result = options->ieee ? ieee_output(options, array, output, error) : 0;
     scan->accumulator = scand_accumulator_of(scan->accumulator, array->dtype, scan->algorithm);
-    return result ? result : array_check_result(array->format, *output, error);
+    if (!result)
+        result = array_check_result(array->format, *output, error);
+    if (!result && !options->files.hints.native)
+        *output = array_stored(array, *output);
+    return result;
 }

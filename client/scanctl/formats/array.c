@@ -93,20 +93,56 @@ uint64_t array_sample_bytes(const struct array *array)
     return scand_dtype_bytes(array->dtype);
 }
 
-bool is_big_endian(enum scand_dtype dtype)
+static enum scand_order order_of(enum scand_dtype dtype)
 {
-    return dtype == SCAND_DTYPE_F32BE || dtype == SCAND_DTYPE_I16BE || dtype == SCAND_DTYPE_I32BE ||
-           dtype == SCAND_DTYPE_IBM32;
+#define X(NAME, WORD, BYTES, CLASS, ORDER) SCAND_ORDER_##ORDER,
+    static const enum scand_order orders[] = {SCAND_DTYPES(X)};
+#undef X
+    return orders[dtype];
+}
+
+bool has_byte_order(enum scand_dtype dtype)
+{
+    return order_of(dtype) != SCAND_ORDER_NATIVE;
 }
 
 enum byte_order byte_order_of(enum scand_dtype dtype)
 {
-    return is_big_endian(dtype) || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? BYTE_ORDER_BIG : BYTE_ORDER_LITTLE;
+    const bool native = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    return order_of(dtype) == SCAND_ORDER_BIG || (native && !has_byte_order(dtype)) ? BYTE_ORDER_BIG
+                                                                                    : BYTE_ORDER_LITTLE;
+}
+
+/* dtypes that differ in the order of their bytes alone. */
+static const enum scand_dtype pairs[][2] = {
+    {SCAND_DTYPE_F32, SCAND_DTYPE_F32BE},     {SCAND_DTYPE_F64, SCAND_DTYPE_F64BE},
+    {SCAND_DTYPE_I16, SCAND_DTYPE_I16BE},     {SCAND_DTYPE_U16, SCAND_DTYPE_U16BE},
+    {SCAND_DTYPE_I64, SCAND_DTYPE_I64BE},     {SCAND_DTYPE_U32, SCAND_DTYPE_U32BE},
+    {SCAND_DTYPE_U64, SCAND_DTYPE_U64BE},     {SCAND_DTYPE_I32LE, SCAND_DTYPE_I32BE},
+    {SCAND_DTYPE_IBM32LE, SCAND_DTYPE_IBM32},
+};
+
+enum scand_dtype dtype_in_order(enum scand_dtype dtype, enum byte_order order)
+{
+    if (order == BYTE_ORDER_UNKNOWN || order == byte_order_of(dtype))
+        return dtype;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        for (int k = 0; k < 2; k++)
+            if (pairs[i][k] == dtype && byte_order_of(pairs[i][!k]) == order)
+                return pairs[i][!k];
+    return dtype;
+}
+
+enum scand_dtype array_stored(const struct array *array, enum scand_dtype dtype)
+{
+    /* Who asks for samples in a byte order by name gets them, but where a file has one for everything. */
+    return has_byte_order(dtype) && !array->trace_header_bytes ? dtype : dtype_in_order(dtype, array->byte_order);
 }
 
 bool array_is_swapped(const struct array *array, enum scand_dtype dtype)
 {
-    return array->byte_order != BYTE_ORDER_UNKNOWN && array->byte_order != byte_order_of(dtype);
+    return array->byte_order != BYTE_ORDER_UNKNOWN && array->byte_order != byte_order_of(dtype) &&
+           scand_dtype_bytes(dtype) > 1;
 }
 
 enum scand_dtype plain_dtype(enum scand_dtype dtype)
@@ -117,15 +153,14 @@ enum scand_dtype plain_dtype(enum scand_dtype dtype)
     case SCAND_CLASS_F64:
         return SCAND_DTYPE_F64;
     default:
-        return dtype;
+        return dtype_in_order(dtype, byte_order_of(SCAND_DTYPE_F32));
     }
 }
 
 struct array array_result(const struct array *array, enum scand_dtype dtype)
 {
     struct array result = *array;
-    /* Who asks for big-endian samples by name gets them, but where a file's form has one byte order for everything. */
-    if (is_big_endian(dtype) && !array->trace_header_bytes)
+    if (has_byte_order(dtype) && !array->trace_header_bytes)
         result.byte_order = BYTE_ORDER_UNKNOWN;
     result.dtype = dtype;
     return result;

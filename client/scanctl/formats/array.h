@@ -86,9 +86,14 @@ void array_free(struct array *array);
 int array_pass(struct array *array, struct input *input, uint64_t size_bytes, struct error *error);
 /* What samples are while they are scanned, in place of a form of files. */
 enum scand_dtype plain_dtype(enum scand_dtype dtype);
-/* dtypes whose samples are big-endian on every machine. */
-bool is_big_endian(enum scand_dtype dtype);
+/* dtypes whose samples have the same byte order on every machine. */
+bool has_byte_order(enum scand_dtype dtype);
 enum byte_order byte_order_of(enum scand_dtype dtype);
+/* The dtype of the same numbers in a byte order, unknown: any; the same one where there is no other, and scanctl swaps.
+ */
+enum scand_dtype dtype_in_order(enum scand_dtype dtype, enum byte_order order);
+/* The dtype that the daemon is asked for where results of one go into a file beside or in place of an array. */
+enum scand_dtype array_stored(const struct array *array, enum scand_dtype dtype);
 /* Whether samples of the dtype lie in the file in another byte order than the dtype's. */
 bool array_is_swapped(const struct array *array, enum scand_dtype dtype);
 /* Bytes that may be moved and swapped by themselves: a trace, or one sample. */

@@ -111,6 +111,8 @@ int array_read_header(struct array *array, struct input *input, const struct arr
     int result = hints_check(hints, input->name, error);
     if (!result)
         result = form_of(hints->format)->read_header(array, input, hints, error);
+    if (!result && !hints->native)
+        array->dtype = dtype_in_order(array->dtype, array->byte_order);
     if (result)
         array_free(array);
     return result;

@@ -150,15 +150,15 @@ static const struct {
     char type[3];
     enum scand_dtype dtype;
 } npy_types[] = {
-    {"f2", SCAND_DTYPE_F16},   {"f4", SCAND_DTYPE_F32},   {"f8", SCAND_DTYPE_F64}, {"i4", SCAND_DTYPE_I32},
-    {"i8", SCAND_DTYPE_I64},   {"u4", SCAND_DTYPE_U32},   {"u8", SCAND_DTYPE_U64}, {"f4", SCAND_DTYPE_F32BE},
-    {"i2", SCAND_DTYPE_I16BE}, {"i4", SCAND_DTYPE_I32BE},
+    {"f2", SCAND_DTYPE_F16}, {"f4", SCAND_DTYPE_F32}, {"f8", SCAND_DTYPE_F64}, {"i4", SCAND_DTYPE_I32},
+    {"i8", SCAND_DTYPE_I64}, {"u4", SCAND_DTYPE_U32}, {"u8", SCAND_DTYPE_U64}, {"i2", SCAND_DTYPE_I16},
+    {"u2", SCAND_DTYPE_U16}, {"i1", SCAND_DTYPE_I8},  {"u1", SCAND_DTYPE_U8},  {"i4", SCAND_DTYPE_I32LE},
 };
 
 const char *npy_type(enum scand_dtype dtype)
 {
     for (size_t i = 0; i < sizeof(npy_types) / sizeof(npy_types[0]); i++)
-        if (npy_types[i].dtype == dtype)
+        if (npy_types[i].dtype == dtype || dtype_in_order(npy_types[i].dtype, byte_order_of(dtype)) == dtype)
             return npy_types[i].type;
     return NULL;
 }
@@ -167,7 +167,8 @@ static bool npy_dtype(const char *descr, enum scand_dtype *dtype)
 {
     for (size_t i = 0; i < sizeof(npy_types) / sizeof(npy_types[0]); i++) {
         *dtype = npy_types[i].dtype;
-        if (!strcmp(descr + 1, npy_types[i].type) && (*descr == '>' || *descr == '<'))
+        const char *orders = scand_dtype_bytes(*dtype) == 1 ? "|" : "<>";
+        if (*descr && !strcmp(descr + 1, npy_types[i].type) && strchr(orders, *descr))
             return true;
     }
     return false;
@@ -195,9 +196,10 @@ static const char *npy_advice(char kind)
 static int npy_accept(struct array *array, const struct npy_header *header, const char *name, struct error *error)
 {
     if (!npy_dtype(header->descr, &array->dtype))
-        return fail(error, EX_DATAERR,
-                    "%s: has dtype '%s'; f2, f4, f8, i2, i4, i8, u4 and u8 ('<' or '>') can be scanned: %s", name,
-                    header->descr, npy_advice(header->descr[0] ? header->descr[1] : 0));
+        return fail(
+            error, EX_DATAERR,
+            "%s: has dtype '%s'; f2, f4, f8, i2, i4, i8, u2, u4, u8 ('<' or '>'), |i1 and |u1 can be scanned: %s", name,
+            header->descr, npy_advice(header->descr[0] ? header->descr[1] : 0));
     if (!header->rank)
         return fail(error, EX_DATAERR, "%s: has rank 0, a single number; arrays of rank 1 to %d can be scanned", name,
                     SCAND_RANK_MAX);
@@ -206,7 +208,7 @@ static int npy_accept(struct array *array, const struct npy_header *header, cons
                     "%s: has rank %" PRIu32 "; arrays of rank 1 to %d can be scanned: join axes with NumPy's reshape",
                     name, header->rank, SCAND_RANK_MAX);
     array->fortran = header->fortran;
-    array->byte_order = *header->descr == '<' ? BYTE_ORDER_LITTLE : BYTE_ORDER_BIG;
+    array->byte_order = *header->descr == '>' ? BYTE_ORDER_BIG : BYTE_ORDER_LITTLE;
     return array_set_shape(array, header->rank, header->shape, name, error);
 }
 
@@ -284,8 +286,10 @@ static int npy_write_header(const struct array *result, struct output *output, s
         result->byte_order == BYTE_ORDER_UNKNOWN ? byte_order_of(result->dtype) : result->byte_order;
     size_t length = NPY_PREFIX_BYTES + 2;
     length += (size_t)snprintf(out + length, sizeof(out) - length, "{'descr': '%c%s', 'fortran_order': %s, 'shape': (",
-                               order == BYTE_ORDER_LITTLE ? '<' : '>', npy_type(result->dtype),
-                               result->fortran ? "True" : "False");
+                               scand_dtype_bytes(result->dtype) == 1 ? '|'
+                               : order == BYTE_ORDER_LITTLE          ? '<'
+                                                                     : '>',
+                               npy_type(result->dtype), result->fortran ? "True" : "False");
     for (uint32_t i = 0; i < result->rank; i++)
         length += (size_t)snprintf(out + length, sizeof(out) - length, "%s%" PRIu64 "%s", i ? ", " : "",
                                    result->shape[i], result->rank == 1 ? "," : "");
@@ -306,8 +310,8 @@ static int npy_check_result(enum scand_dtype dtype, struct error *error)
         return 0;
     return fail(
         error, EX_USAGE,
-        "--output-dtype is %s, which .npy files cannot hold; it may be f16, f32, f64, i32, i64, u32, u64, f32be, "
-        "i16be or i32be",
+        "--output-dtype is %s, which .npy files cannot hold; it may be f16, f32, f64, i8, i16, i32, i64, u8, u16, "
+        "u32, u64, or f32be, f64be, i16be, i32be, i64be, u16be, u32be, u64be, i32le",
         scand_word(SCAND_LIST_DTYPE, dtype));
 }
 

@@ -14,7 +14,7 @@ static bool is_integer(enum scand_dtype dtype)
 
 static int header_read(struct array *counts, struct input *input, struct error *error)
 {
-    struct array_hints hints = {.format = FORMAT_RAW, .dtype = SCAND_DTYPE_I64};
+    struct array_hints hints = {.format = FORMAT_RAW, .dtype = SCAND_DTYPE_I64, .native = true};
     if (format_of_extension(input->name) == FORMAT_NPY)
         hints.format = FORMAT_NPY;
     if (hints.format == FORMAT_RAW && input->sized && input->size_bytes >= sizeof(int64_t)) {

@@ -116,9 +116,9 @@ static int raw_read_header(struct array *array, struct input *input, const struc
 {
     array->dtype = hints->dtype;
     array->rank = 1;
-    if (is_big_endian(hints->dtype) && hints->byte_order != BYTE_ORDER_UNKNOWN)
-        return fail(error, EX_USAGE, "%s: --dtype %s is big-endian by itself; leave out --byte-order", input->name,
-                    scand_word(SCAND_LIST_DTYPE, hints->dtype));
+    if (has_byte_order(hints->dtype) && hints->byte_order != BYTE_ORDER_UNKNOWN)
+        return fail(error, EX_USAGE, "%s: --dtype %s says the byte order by itself; leave out --byte-order",
+                    input->name, scand_word(SCAND_LIST_DTYPE, hints->dtype));
     array->byte_order = hints->byte_order;
     int result = raw_read_places(array, input, hints, error);
     return result ? result : raw_set_shape(array, hints, input, error);

@@ -136,8 +136,7 @@ static int text_find(struct input *input, uint64_t *length, bool *packed, struct
                 input->name, TEXT_MAX);
 }
 
-static int type_find(const struct rsf *rsf, struct array *array, const struct array_hints *hints, const char *name,
-                     struct error *error)
+static int type_find(const struct rsf *rsf, struct array *array, const char *name, struct error *error)
 {
     char format[32] = "native_float", size[32];
     if (rsf->data_format.at)
@@ -156,7 +155,7 @@ static int type_find(const struct rsf *rsf, struct array *array, const struct ar
                     "%s: has esize=%s and data_format=\"%s\", whose samples have %" PRIu64 " bytes; make them agree",
                     name, value_text(rsf->esize, size, sizeof(size)), format, bytes);
     array->byte_order = xdr ? BYTE_ORDER_BIG : byte_order_of(type->dtype);
-    array->dtype = xdr && type->dtype == SCAND_DTYPE_F32 && !hints->native ? SCAND_DTYPE_F32BE : type->dtype;
+    array->dtype = type->dtype;
     return 0;
 }
 
@@ -235,7 +234,7 @@ static int rsf_read_header(struct array *array, struct input *input, const struc
     rsf_parse(&rsf, text, text + length);
     result = shape_find(&rsf, array, input->name, error);
     if (!result)
-        result = type_find(&rsf, array, hints, input->name, error);
+        result = type_find(&rsf, array, input->name, error);
     if (!result && !packed)
         result = samples_open(&rsf, input, error);
     if (result)
@@ -248,8 +247,7 @@ static int rsf_read_header(struct array *array, struct input *input, const struc
 /* "native_float"; NULL where RSF has no such samples. */
 static const char *type_name(enum scand_dtype dtype)
 {
-    if (dtype == SCAND_DTYPE_F32BE)
-        dtype = SCAND_DTYPE_F32;
+    dtype = dtype_in_order(dtype, byte_order_of(SCAND_DTYPE_F32));
     for (size_t i = 0; i < TYPE_COUNT; i++)
         if (types[i].dtype == dtype)
             return types[i].name;
@@ -299,9 +297,10 @@ static int rsf_check_result(enum scand_dtype dtype, struct error *error)
 {
     if (type_name(dtype))
         return 0;
-    return fail(error, EX_USAGE,
-                "--output-dtype is %s, which RSF files cannot hold; it may be f32, f64, i32, i64 or f32be",
-                scand_word(SCAND_LIST_DTYPE, dtype));
+    return fail(
+        error, EX_USAGE,
+        "--output-dtype is %s, which RSF files cannot hold; it may be f32, f64, i32, i64, f32be, f64be or i64be",
+        scand_word(SCAND_LIST_DTYPE, dtype));
 }
 
 bool rsf_is_likely(const unsigned char *bytes, uint64_t size_bytes)

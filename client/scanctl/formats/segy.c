@@ -42,8 +42,7 @@
 #define END_EBCDIC "\x4d\x4d\xe2\xc5\xc7\x7a\x40\xc5\x95\x84\xe3\x85\xa7\xa3\x5d\x5d"
 #define END_BYTES  16
 
-/* Format codes whose samples the daemon can scan, by their numbers. IBM floats and short integers have big-endian
- * dtypes alone, into whose order scanctl brings the samples of a little-endian file. */
+/* Format codes whose samples the daemon can scan, by their numbers, as dtypes in one of two byte orders. */
 static const struct code {
     unsigned number;
     enum scand_dtype dtype;
@@ -51,8 +50,10 @@ static const struct code {
 } codes[] = {
     {1, SCAND_DTYPE_IBM32, "4-byte IBM float"}, {2, SCAND_DTYPE_I32BE, "4-byte integer"},
     {3, SCAND_DTYPE_I16BE, "2-byte integer"},   {5, SCAND_DTYPE_F32, "4-byte IEEE float"},
-    {6, SCAND_DTYPE_F64, "8-byte IEEE float"},  {9, SCAND_DTYPE_I64, "8-byte integer"},
-    {10, SCAND_DTYPE_U32, "4-byte unsigned"},   {12, SCAND_DTYPE_U64, "8-byte unsigned"},
+    {6, SCAND_DTYPE_F64, "8-byte IEEE float"},  {8, SCAND_DTYPE_I8, "1-byte integer"},
+    {9, SCAND_DTYPE_I64, "8-byte integer"},     {10, SCAND_DTYPE_U32, "4-byte unsigned"},
+    {11, SCAND_DTYPE_U16, "2-byte unsigned"},   {12, SCAND_DTYPE_U64, "8-byte unsigned"},
+    {16, SCAND_DTYPE_U8, "1-byte unsigned"},
 };
 #define CODE_COUNT (sizeof(codes) / sizeof(codes[0]))
 #define CODE_LAST  16 /* of the standard */
@@ -75,7 +76,7 @@ static const struct code *code_find(unsigned number)
     return NULL;
 }
 
-#define CODES_BYTES 256
+#define CODES_BYTES 320
 /* "1 (4-byte IBM float), 2 (...". Returns out, of CODES_BYTES. */
 static const char *codes_text(char *out)
 {
@@ -325,12 +326,6 @@ static int traces_count(const struct segy *segy, struct array *array, const stru
     return 0;
 }
 
-static enum scand_dtype dtype_of(const struct segy *segy, const struct array_hints *hints)
-{
-    bool big = segy->order == BYTE_ORDER_BIG && !hints->native;
-    return segy->code->dtype == SCAND_DTYPE_F32 && big ? SCAND_DTYPE_F32BE : segy->code->dtype;
-}
-
 /* All headers before the first trace. */
 static int file_headers_read(struct segy *segy, struct array *array, struct input *input,
                              const struct array_hints *hints, struct error *error)
@@ -357,7 +352,7 @@ static int segy_read_header(struct array *array, struct input *input, const stru
     if (result)
         return result;
     array->byte_order = segy.order;
-    array->dtype = dtype_of(&segy, hints);
+    array->dtype = segy.code->dtype;
     array->header_bytes = array->passed.size_bytes;
     traces_label(array);
     array->trace_header_bytes = TRACE_HEADER_BYTES * (1 + segy.trace_headers);
@@ -371,10 +366,8 @@ static int segy_read_header(struct array *array, struct input *input, const stru
 /* The code that stands for samples of a result; 0: none. */
 static unsigned code_of(enum scand_dtype dtype)
 {
-    if (dtype == SCAND_DTYPE_F32BE)
-        dtype = SCAND_DTYPE_F32;
     for (size_t i = 0; i < CODE_COUNT; i++)
-        if (codes[i].dtype == dtype)
+        if (codes[i].dtype == dtype || dtype_in_order(codes[i].dtype, byte_order_of(dtype)) == dtype)
             return codes[i].number;
     return 0;
 }
@@ -399,10 +392,11 @@ static int segy_check_result(enum scand_dtype dtype, struct error *error)
 {
     if (code_of(dtype))
         return 0;
-    return fail(
-        error, EX_USAGE,
-        "--output-dtype is %s, which SEG-Y files cannot hold; it may be ibm32, i32be, i16be, f32, f64, i64, u32 or u64",
-        scand_word(SCAND_LIST_DTYPE, dtype));
+    return fail(error, EX_USAGE,
+                "--output-dtype is %s, which SEG-Y files cannot hold; it may be ibm32, i32be, i16, f32, f64, i8, i64, "
+                "u32, u16, "
+                "u64 or u8",
+                scand_word(SCAND_LIST_DTYPE, dtype));
 }
 
 const struct form segy_form = {.read_header = segy_read_header,

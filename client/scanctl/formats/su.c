@@ -210,7 +210,7 @@ static int su_read_header(struct array *array, struct input *input, const struct
     array->trace_header_bytes = TRACE_HEADER_BYTES;
     array->told_ns = first.ns;
     array->spacing[1] = first.dt;
-    array->dtype = order == BYTE_ORDER_BIG && !hints->native ? SCAND_DTYPE_F32BE : SCAND_DTYPE_F32;
+    array->dtype = SCAND_DTYPE_F32;
     array->open_ended = !input->sized;
     uint64_t traces = input->sized ? input->size_bytes / su_trace_bytes(first.ns) : 0;
     return array_set_shape(array, 2, (uint64_t[]){traces, first.ns}, input->name, error);
@@ -224,7 +224,7 @@ static int su_check_traces(const struct array *array, const void *traces, uint64
 
 static int su_check_result(enum scand_dtype dtype, struct error *error)
 {
-    if (dtype == SCAND_DTYPE_F32 || dtype == SCAND_DTYPE_F32BE)
+    if (dtype_in_order(dtype, byte_order_of(SCAND_DTYPE_F32)) == SCAND_DTYPE_F32)
         return 0;
     return fail(error, EX_USAGE, "--output-dtype is %s, but SU files hold f32; leave it out, or convert to .npy first",
                 scand_word(SCAND_LIST_DTYPE, dtype));

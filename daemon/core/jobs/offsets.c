@@ -9,8 +9,8 @@
 
 static int check_tensor(const struct msg_tensor *tensor, struct error *error)
 {
-    enum scand_class class = dtype_class(tensor->dtype);
-    if (class != SCAND_CLASS_SIGNED && class != SCAND_CLASS_UNSIGNED)
+    const enum scand_dtype dtype = (enum scand_dtype)tensor->dtype;
+    if (!codec_is_integer(dtype) || !codec_is_plain(dtype))
         return error_set(error, -EINVAL, "\"offsets.dtype\" is \"%s\"; allowed: i32, i64, u32, u64",
                          dtype_words.words[tensor->dtype]);
     if (tensor->shape_count != 1 || tensor->strides_count != 1)

@@ -93,8 +93,8 @@ struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const stru
     plan.scan = *scan;
     plan.input = rule->input;
     plan.output = rule->output;
-    plan.input_bytes = (int)codec_bytes(rule->input);
-    plan.output_bytes = (int)codec_bytes(rule->output);
+    plan.input_bytes = scan_word_bytes(rule->input);
+    plan.output_bytes = scan_word_bytes(rule->output);
     plan.kind = rule->kind;
     plan.wide[0] = codec_class(rule->input) == SCAND_CLASS_F64;
     plan.wide[1] = rule->intermediate == SCAND_DTYPE_F64;

@@ -56,7 +56,7 @@ enum {
     REDUCERS_F64 = 8,
     REDUCERS_WHOLE_4 = 12,
     REDUCERS_WHOLE_8 = 15,
-    REDUCERS_I32BE = 18, /* but sums, which are in f64 anyway, and of squares: those of f32 */
+    REDUCERS_I32 = 18, /* but sums, which are in f64 anyway, and of squares: those of f32 */
 };
 static const struct reducer reducers[SCAN_REDUCERS] = {REALS(float, 4, sum_squares, total_f64),
                                                        REALS(float, 2, sum_squares, total_f64),
@@ -87,12 +87,11 @@ static int which_of(enum scand_reduction reduction)
 
 int scan_reduce_number(const struct scan_rule *rule)
 {
-    const uint32_t bytes = codec_bytes(rule->input);
-    const int which = which_of(rule->reduction);
+    const int bytes = scan_word_bytes(rule->input), which = which_of(rule->reduction);
     if (codec_is_integer(rule->input))
         return which + (bytes == 8 ? REDUCERS_WHOLE_8 : REDUCERS_WHOLE_4);
-    if (rule->input == SCAND_DTYPE_I32BE && (which == REDUCER_MAX || which == REDUCER_MIN))
-        return which - REDUCER_MAX + REDUCERS_I32BE;
+    if (bytes == 4 && codec_class(rule->input) == SCAND_CLASS_F64 && (which == REDUCER_MAX || which == REDUCER_MIN))
+        return which - REDUCER_MAX + REDUCERS_I32;
     return which + (bytes == 8 ? REDUCERS_F64 : bytes == 2 ? REDUCERS_HALF : REDUCERS_F32);
 }
 

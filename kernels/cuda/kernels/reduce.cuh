@@ -16,6 +16,7 @@
 #include "kernels/cuda/lane/any_accumulator.cuh"
 #include "kernels/cuda/lane/convert16.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/lane/convert64.cuh"
 #include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 #include "kernels/cuda/warp/packed_rows.cuh"
@@ -150,12 +151,14 @@ DEVICE struct squares leaf_squares(const double x[ORDER_LEAF])
     return total;
 }
 
-/* Of 2, 4 or 8 bytes. */
+/* Of 1, 2, 4 or 8 bytes. */
 DEVICE void result_store(char *to, uint64_t bits, uint32_t bytes, bool aligned)
 {
     if (!aligned)
         for (uint32_t i = 0; i < bytes; i++)
             to[i] = (char)(bits >> 8 * i);
+    else if (bytes == 1)
+        *to = (char)bits;
     else if (bytes == 2)
         *(uint16_t *)to = (uint16_t)bits;
     else if (bytes == 4)
@@ -170,6 +173,8 @@ DEVICE void reduce_write(const struct reduce_plan &plan, uint64_t row, uint64_t 
     uint64_t bits = 0;
     if constexpr (!Sum::is_real) {
         bits = length ? total ^ plan.flip : plan.empty;
+        bits = codec_bytes(plan.output) == 8 ? codec_ordered64(plan.output, bits)
+                                             : codec_ordered32(plan.output, (uint32_t)bits);
     } else {
         double result;
         if constexpr (std::is_same<Sum, sum_squares_f64>::value)
@@ -184,13 +189,16 @@ DEVICE void reduce_write(const struct reduce_plan &plan, uint64_t row, uint64_t 
     result_store(side_at(plan.scan, plan.scan.output, row, 0), bits, codec_bytes(plan.output), plan.output_aligned);
 }
 
-/* Samples from the words of a leaf. */
+/* Samples from the words of a leaf, which this overwrites. */
 template <class Sum, int Bytes>
-DEVICE void leaf_samples(const struct reduce_plan &plan, const uint32_t words[4 * Bytes],
-                         typename Sum::sample x[ORDER_LEAF])
+DEVICE void leaf_samples(const struct reduce_plan &plan, uint32_t words[4 * Bytes], typename Sum::sample x[ORDER_LEAF])
 {
     const enum scand_dtype form = plan.scan.input_form;
+    if constexpr (Bytes == 8)
+        words64_order(form, words);
     if constexpr (!Sum::is_real) {
+        if constexpr (Bytes == 4)
+            words32_order(form, words);
         const uint32_t sign = codec_class(form) == SCAND_CLASS_SIGNED ? ~0u : 0;
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++) {
@@ -202,10 +210,12 @@ DEVICE void leaf_samples(const struct reduce_plan &plan, const uint32_t words[4 
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::from_f64(__hiloint2double((int)words[2 * i + 1], (int)words[2 * i]));
-    } else if (Bytes == 4 && form == SCAND_DTYPE_I32BE) {
+    } else if (Bytes == 4 && codec_class(form) == SCAND_CLASS_F64) {
+        if constexpr (Bytes == 4)
+            words32_order(form, words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = Sum::from_f64(codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]));
+            x[i] = Sum::from_f64((double)(int32_t)words[i]);
     } else {
         float reals[ORDER_LEAF];
         if constexpr (Bytes == 2) {
@@ -224,7 +234,7 @@ DEVICE void leaf_samples(const struct reduce_plan &plan, const uint32_t words[4 
 
 /* The total of this lane's leaf, of which `there` samples exist. */
 template <class Sum, int Bytes>
-DEVICE typename Sum::sum reduce_leaf(const struct reduce_plan &plan, const uint32_t words[4 * Bytes], int there)
+DEVICE typename Sum::sum reduce_leaf(const struct reduce_plan &plan, uint32_t words[4 * Bytes], int there)
 {
     typename Sum::sample x[ORDER_LEAF];
     leaf_samples<Sum, Bytes>(plan, words, x);

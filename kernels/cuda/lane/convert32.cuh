@@ -20,12 +20,24 @@ template <class Sample> DEVICE void leaf_pin(Sample x[ORDER_LEAF])
 }
 
 /* A further form of 4 bytes has its lines in leaf_decode and leaf_encode. */
-#define X(NAME, WORD, BYTES, CLASS)                                                                                \
+#define X(NAME, WORD, BYTES, CLASS, ORDER)                                                                         \
     static_assert(BYTES != 4 || SCAND_CLASS_##CLASS != SCAND_CLASS_F32 || SCAND_DTYPE_##NAME == SCAND_DTYPE_F32 || \
-                      SCAND_DTYPE_##NAME == SCAND_DTYPE_F32BE || SCAND_DTYPE_##NAME == SCAND_DTYPE_IBM32,          \
+                      SCAND_DTYPE_##NAME == SCAND_DTYPE_F32BE || SCAND_DTYPE_##NAME == SCAND_DTYPE_IBM32 ||        \
+                      SCAND_DTYPE_##NAME == SCAND_DTYPE_IBM32LE,                                                   \
                   "leaves of " WORD " are converted here");
 SCAND_DTYPES(X)
 #undef X
+
+DEVICE bool is_ibm32(enum scand_dtype form)
+{
+    return form == SCAND_DTYPE_IBM32 || form == SCAND_DTYPE_IBM32LE;
+}
+
+/* The order of a form's bytes, as a permutation: a number in a register costs what a constant does. */
+DEVICE uint32_t order_bytes(enum scand_dtype form)
+{
+    return codec_is_swapped(form) ? 0x0123u : 0x3210u;
+}
 
 /* Samples as a file has them become f32. */
 DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
@@ -34,10 +46,11 @@ DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = codec_decode_f32(SCAND_DTYPE_F32BE, &x[i]);
-    } else if (form == SCAND_DTYPE_IBM32) {
+    } else if (is_ibm32(form)) {
+        const uint32_t order = order_bytes(form);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_decode_f32(SCAND_DTYPE_IBM32, &x[i]);
+            x[i] = codec_decode_ibm32(__byte_perm(codec_bits(x[i]), 0, order));
     }
 }
 
@@ -66,11 +79,12 @@ template <bool Whole = false> DEVICE void leaf_encode(enum scand_dtype form, flo
 {
     if (form == SCAND_DTYPE_F32)
         return;
-    if (form == SCAND_DTYPE_IBM32)
+    if (is_ibm32(form))
         leaf_encode_ibm32<Whole>(x);
+    const uint32_t order = order_bytes(form);
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = codec_f32_of_bits(codec_big32(codec_bits(x[i])));
+        x[i] = codec_f32_of_bits(__byte_perm(codec_bits(x[i]), 0, order));
 }
 
 /* Functions of their own have registers for it, of which 32 leave none in the middle of a kernel. They also have

@@ -63,8 +63,17 @@ static void plan_axes(struct scan_plan *plan, const struct scan_rows *rows)
     plan->outer_rank = rank > 0 ? rank : 1;
 }
 
+/* Kernels for samples of one byte by vectors would be a third more code, for jobs that take as long as PCIe does. */
+int scan_word_bytes(enum scand_dtype dtype)
+{
+    const int bytes = (int)codec_bytes(dtype);
+    return bytes > 1 ? bytes : 2;
+}
+
 static enum scan_access access_of(const struct scan_plan *plan, const struct scan_side *side, int64_t size)
 {
+    if (size == 1)
+        return ACCESS_SINGLE;
     int64_t rows = (int64_t)(intptr_t)side->base;
     for (int axis = 0; axis < plan->outer_rank; axis++)
         rows |= side->outer_strides[axis];
@@ -96,7 +105,8 @@ bool scan_side_is_packed(const struct scan_plan *plan, const struct scan_side *s
 
 static bool side_is_columns(const struct scan_plan *plan, const struct scan_side *side, int64_t size)
 {
-    return side->access != ACCESS_BYTES && side->outer_strides[plan->outer_rank - 1] == size;
+    return (side->access == ACCESS_VEC16 || side->access == ACCESS_STRIDED) &&
+           side->outer_strides[plan->outer_rank - 1] == size;
 }
 
 bool scan_plan_is_columns(const struct scan_plan *plan)

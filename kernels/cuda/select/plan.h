@@ -17,6 +17,7 @@ enum scan_access {
     ACCESS_VEC16,   /* contiguous and aligned to the type: a vector at a time */
     ACCESS_STRIDED, /* aligned to the type, at any stride */
     ACCESS_BYTES,   /* anything else */
+    ACCESS_SINGLE,  /* samples of one byte, at any stride, which travel as words of two */
 };
 
 /* The input or output of all rows. */
@@ -54,6 +55,9 @@ struct scan_plan {
     uint64_t sums_per_row;
     int totals_pass;
 };
+
+/* The bytes of the words that samples travel as. */
+int scan_word_bytes(enum scand_dtype dtype);
 
 /* Rows first <= r < first + count. */
 struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count);

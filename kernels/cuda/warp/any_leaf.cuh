@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/lane/convert16.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/lane/convert64.cuh"
 #include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/tile_words.cuh"
 
@@ -26,7 +27,7 @@ enum any_fetching { FETCH_NOW, FETCH_AHEAD, FETCH_APART };
 struct any_plan {
     struct scan_plan scan; /* whose tile is the whole room where nothing is fetched ahead */
     enum scand_dtype input, output;
-    int input_bytes, output_bytes; /* of a sample */
+    int input_bytes, output_bytes; /* of the words that samples travel as */
     enum scand_kind kind;
     bool wide[SCAND_PASSES_MAX]; /* whether the samples of a pass are f64 */
     uint64_t flip;               /* sign bit of integers that are compared as signed ones, or 0 */
@@ -111,26 +112,28 @@ template <enum any_fetching Fetching> struct any_tile_source {
     }
 };
 
-/* Samples of i32be, which few have, from the words of this lane's leaf, and a value of f64 as one of them. Functions of
- * their own: inlined, they make kernels that hold all they can spill more, for everybody. */
+/* Samples of i32be and i32le, which few have, from the words of this lane's leaf, and a value of f64 as one. Functions
+ * of their own: inlined, they make kernels that hold all they can spill more, for everybody. */
 struct leaf_reals {
     double x[ORDER_LEAF];
 };
 
-template <class Source> static __device__ __noinline__ struct leaf_reals any_i32be(const Source source)
+template <class Source>
+static __device__ __noinline__ struct leaf_reals any_i32_apart(enum scand_dtype form, const Source source)
 {
     struct leaf_reals leaf;
     uint32_t words[ORDER_LEAF];
     source.template words<4>(words);
+    words32_order(form, words);
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
-        leaf.x[i] = codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]);
+        leaf.x[i] = (double)(int32_t)words[i];
     return leaf;
 }
 
-static __device__ __noinline__ uint32_t i32be_apart(double value)
+static __device__ __noinline__ uint32_t i32_apart(enum scand_dtype form, double value)
 {
-    return (uint32_t)codec_encoded_f64(SCAND_DTYPE_I32BE, value);
+    return codec_ordered32(form, (uint32_t)codec_encode_i32(value));
 }
 
 /* Samples of class f32 and f64 from the words of this lane's leaf. `Tight`: for a kernel without registers to spare. */
@@ -157,20 +160,22 @@ DEVICE void any_samples(const struct any_plan &plan, const Source &source, doubl
     if (plan.input_bytes == 8) {
         uint32_t words[2 * ORDER_LEAF];
         source.template words<8>(words);
+        words64_order(plan.input, words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = __hiloint2double((int)words[2 * i + 1], (int)words[2 * i]);
     } else if constexpr (Tight) {
-        const struct leaf_reals leaf = any_i32be(source);
+        const struct leaf_reals leaf = any_i32_apart(plan.input, source);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = leaf.x[i];
     } else {
         uint32_t words[ORDER_LEAF];
         source.template words<4>(words);
+        words32_order(plan.input, words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]);
+            x[i] = (double)(int32_t)words[i];
     }
 }
 
@@ -180,12 +185,14 @@ DEVICE void any_samples(const struct any_plan &plan, const Source &source, uint6
     if (plan.input_bytes == 8) {
         uint32_t words[2 * ORDER_LEAF];
         source.template words<8>(words);
+        words64_order(plan.input, words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = ((uint64_t)words[2 * i + 1] << 32 | words[2 * i]) ^ plan.flip;
     } else {
         uint32_t words[ORDER_LEAF];
         source.template words<4>(words);
+        words32_order(plan.input, words);
         const uint32_t sign = codec_class(plan.input) == SCAND_CLASS_SIGNED ? ~0u : 0;
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -229,8 +236,7 @@ DEVICE void any_put_now(const struct scan_side &side, const struct scan_item *it
         if (count > 0 && side.access == ACCESS_VEC16)
             words_drain_vectors<Bytes, ANY_LEAVES * Bytes>(stage, item->output + begin * Bytes, count);
         else if (count > 0)
-            words_drain_strided<Bytes>(stage, item->output + begin * side.stride, side.stride, count,
-                                       side.access == ACCESS_STRIDED);
+            words_drain_strided<Bytes>(stage, item->output + begin * side.stride, side.stride, count, side.access);
         __syncwarp();
     }
 }
@@ -291,22 +297,26 @@ DEVICE void any_write(const struct any_plan &plan, const Target &target, const t
     const bool half = Sum::has_half && plan.kind == SCAND_KIND_HALF;
     if constexpr (!Sum::is_real) {
         const uint32_t flip = (uint32_t)(plan.flip >> 32);
+        const struct word_order order = word_order_of(plan.output);
         if (plan.output_bytes == 8)
             target.template put<8>(
-                [&](int i) { return i % 2 ? (uint32_t)(x[i / 2] >> 32) ^ flip : (uint32_t)x[i / 2]; });
+                [&](int i) { return order.of64(i, (uint32_t)x[i / 2], (uint32_t)(x[i / 2] >> 32) ^ flip); });
         else
-            target.template put<4>([&](int i) { return (uint32_t)x[i]; });
+            target.template put<4>([&](int i) { return order.of32((uint32_t)x[i]); });
     } else if (plan.output_bytes == 8) {
         double results[ORDER_LEAF];
         any_results<Sum>(x, half, results);
-        target.template put<8>(
-            [&](int i) { return (uint32_t)(i % 2 ? __double2hiint(results[i / 2]) : __double2loint(results[i / 2])); });
-    } else if (plan.output == SCAND_DTYPE_I32BE) {
+        const struct word_order order = word_order_of(plan.output);
+        target.template put<8>([&](int i) {
+            return order.of64(i, (uint32_t)__double2loint(results[i / 2]), (uint32_t)__double2hiint(results[i / 2]));
+        });
+    } else if (codec_class(plan.output) == SCAND_CLASS_F64) {
         /* One after the other: there are no registers for f64 beside the sums, and a NaN is a 0 here. */
         target.template put<4>([&](int i) {
             double result;
             result_of<Sum>(x[i], &result);
-            return Tight ? i32be_apart(result) : (uint32_t)codec_encoded_f64(SCAND_DTYPE_I32BE, result);
+            return Tight ? i32_apart(plan.output, result)
+                         : codec_ordered32(plan.output, (uint32_t)codec_encode_i32(result));
         });
     } else {
         float results[ORDER_LEAF];

@@ -1,8 +1,8 @@
 /*
- * Samples of 2, 4 or 8 bytes on their way between device memory and the lanes that hold a leaf each, as raw words: what
- * they mean is no matter here. As in tile_io.cuh a tile passes through shared memory in the vectors that it lies in,
- * and alignment decides how samples travel, not which lane holds them. A leaf of words of so many bytes fills as many
- * vectors.
+ * Samples on their way between device memory and the lanes that hold a leaf each, as raw words of 2, 4
+ * or 8 bytes: what they mean is no matter here. A sample of one byte is the lower one of a word of two. As in
+ * tile_io.cuh a tile passes through shared memory in the vectors that it lies in, and alignment decides how samples
+ * travel, not which lane holds them. A leaf of words of so many bytes fills as many vectors.
  */
 #ifndef KERNELS_CUDA_WARP_TILE_WORDS_CUH
 #define KERNELS_CUDA_WARP_TILE_WORDS_CUH
@@ -48,9 +48,9 @@ template <int Bytes> struct lane_vectors {
     }
 };
 
-DEVICE void word_copy(char *target, const char *source, int bytes, bool aligned)
+DEVICE void word_copy(char *target, const char *source, int bytes, enum scan_access access)
 {
-    if (!aligned)
+    if (access == ACCESS_BYTES)
         for (int i = 0; i < bytes; i++)
             target[i] = source[i];
     else if (bytes == 2)
@@ -82,17 +82,19 @@ template <int Bytes> DEVICE void words_fetch_vectors(uint4 *tile, const char *so
 }
 
 template <int Bytes>
-DEVICE void words_fetch_strided(uint4 *tile, const char *source, int64_t stride, int count, bool aligned)
+DEVICE void words_fetch_strided(uint4 *tile, const char *source, int64_t stride, int count, enum scan_access access)
 {
     int lane = lane_index();
     source += lane * stride;
 #pragma unroll 1
     for (int k = lane; k < count; k += WARP, source += WARP * stride) {
         char *word = staged_word(tile, k, Bytes);
-        if (aligned && Bytes > 2)
+        if (access == ACCESS_STRIDED && Bytes > 2)
             __pipeline_memcpy_async(word, source, Bytes > 2 ? Bytes : 4);
+        else if (Bytes == 2 && access == ACCESS_SINGLE)
+            *(uint16_t *)word = *(const uint8_t *)source;
         else
-            word_copy(word, source, Bytes, aligned);
+            word_copy(word, source, Bytes, access);
     }
 }
 
@@ -103,8 +105,7 @@ DEVICE void words_fetch(uint4 *tile, const char *source, const struct scan_side 
     if (side.access == ACCESS_VEC16)
         words_fetch_vectors<Bytes>(tile, source + first * Bytes, count);
     else
-        words_fetch_strided<Bytes>(tile, source + first * side.stride, side.stride, count,
-                                   side.access == ACCESS_STRIDED);
+        words_fetch_strided<Bytes>(tile, source + first * side.stride, side.stride, count, side.access);
 }
 
 /*
@@ -214,17 +215,20 @@ template <int Bytes, int Slots> DEVICE void words_drain_vectors(uint4 *stage, ch
     int head = shift ? per_vector - shift / Bytes : 0, tail = max(last * per_vector - shift / Bytes, head);
     int k = lane < per_vector ? lane : tail + lane - per_vector;
     if (k < (lane < per_vector ? min(head, count) : count))
-        word_copy(target + k * Bytes, staged_word(stage, k, Bytes), Bytes, true);
+        word_copy(target + k * Bytes, staged_word(stage, k, Bytes), Bytes, ACCESS_STRIDED);
 }
 
 template <int Bytes>
-DEVICE void words_drain_strided(uint4 *stage, char *target, int64_t stride, int count, bool aligned)
+DEVICE void words_drain_strided(uint4 *stage, char *target, int64_t stride, int count, enum scan_access access)
 {
     int lane = lane_index();
     target += lane * stride;
 #pragma unroll 1
     for (int k = lane; k < count; k += WARP, target += WARP * stride)
-        word_copy(target, staged_word(stage, k, Bytes), Bytes, aligned);
+        if (Bytes == 2 && access == ACCESS_SINGLE)
+            *target = *staged_word(stage, k, Bytes);
+        else
+            word_copy(target, staged_word(stage, k, Bytes), Bytes, access);
 }
 
 /*

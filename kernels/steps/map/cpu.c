@@ -60,7 +60,7 @@ static void compute_integers(enum map_op op, bool is_signed, uint64_t *restrict 
  */
 
 /* Each dtype has a loop of its own. */
-#define INTEGERS_OF(NAME, WORD, BYTES, CLASS)                       \
+#define INTEGERS_OF(NAME, WORD, BYTES, CLASS, ORDER)                \
     case SCAND_DTYPE_##NAME:                                        \
         if (!LINE_IS_INTEGER(SCAND_CLASS_##CLASS))                  \
             break;                                                  \

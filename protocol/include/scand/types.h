@@ -23,24 +23,34 @@ extern "C" {
 #define SCAND_WAIT_MS_MAX     60000    /* for memory of the pool */
 
 // clang-format off
-/* Element types of a tensor. Native byte order, but for the forms of files: f32be, i16be and i32be are big-endian,
- * ibm32 is IBM's hexadecimal float, big-endian too. The class is what samples are while they are scanned: f32 (so that
- * f16, bf16 and most file forms are ways to store f32), f64 (i32be has more digits than an f32), or integers of 64 bits,
- * which wrap.
- *  NAME   word     bytes class */
-#define SCAND_DTYPES(X)           \
-    X(F32,   "f32",   4, F32)     \
-    X(F64,   "f64",   8, F64)     \
-    X(F16,   "f16",   2, F32)     \
-    X(BF16,  "bf16",  2, F32)     \
-    X(I32,   "i32",   4, SIGNED)  \
-    X(I64,   "i64",   8, SIGNED)  \
-    X(U32,   "u32",   4, UNSIGNED) \
-    X(U64,   "u64",   8, UNSIGNED) \
-    X(F32BE, "f32be", 4, F32)     \
-    X(I16BE, "i16be", 2, F32)     \
-    X(I32BE, "i32be", 4, F64)     \
-    X(IBM32, "ibm32", 4, F32)
+/* Element types of a tensor. The class is what samples are while they are scanned: f32 (so that f16, bf16, small integers
+ * and most file forms are ways to store f32), f64 (i32be and i32le have more digits than an f32), or integers of 64 bits,
+ * which wrap. ibm32 is IBM's hexadecimal float. The order is that of the bytes: this machine's, or one of files.
+ *  NAME     word       bytes class     order */
+#define SCAND_DTYPES(X)                         \
+    X(F32,     "f32",     4, F32,      NATIVE)  \
+    X(F64,     "f64",     8, F64,      NATIVE)  \
+    X(F16,     "f16",     2, F32,      NATIVE)  \
+    X(BF16,    "bf16",    2, F32,      NATIVE)  \
+    X(I32,     "i32",     4, SIGNED,   NATIVE)  \
+    X(I64,     "i64",     8, SIGNED,   NATIVE)  \
+    X(U32,     "u32",     4, UNSIGNED, NATIVE)  \
+    X(U64,     "u64",     8, UNSIGNED, NATIVE)  \
+    X(F32BE,   "f32be",   4, F32,      BIG)     \
+    X(I16BE,   "i16be",   2, F32,      BIG)     \
+    X(I32BE,   "i32be",   4, F64,      BIG)     \
+    X(IBM32,   "ibm32",   4, F32,      BIG)     \
+    X(I8,      "i8",      1, F32,      NATIVE)  \
+    X(U8,      "u8",      1, F32,      NATIVE)  \
+    X(I16,     "i16",     2, F32,      NATIVE)  \
+    X(U16,     "u16",     2, F32,      NATIVE)  \
+    X(U16BE,   "u16be",   2, F32,      BIG)     \
+    X(I32LE,   "i32le",   4, F64,      LITTLE)  \
+    X(IBM32LE, "ibm32le", 4, F32,      LITTLE)  \
+    X(F64BE,   "f64be",   8, F64,      BIG)     \
+    X(I64BE,   "i64be",   8, SIGNED,   BIG)     \
+    X(U32BE,   "u32be",   4, UNSIGNED, BIG)     \
+    X(U64BE,   "u64be",   8, UNSIGNED, BIG)
 
 /* The number in which a running result is kept. auto: f64 for floats (f32 where `algorithm` names a scan), exact for integers. f2 is
  * a double-word number of two floats: about 48 bits, from single-precision units alone. It has the range of f32: what is
@@ -130,10 +140,11 @@ extern "C" {
 // clang-format on
 
 /* Whatever macros a program has: names are pasted before they could be replaced, and these are gone at the end. */
-#define SCAND_ROW(NAME, WORD, BYTES, CLASS) SCAND_DTYPE_##NAME,
+#define SCAND_ROW(NAME, WORD, BYTES, CLASS, ORDER) SCAND_DTYPE_##NAME,
 enum scand_dtype { SCAND_DTYPES(SCAND_ROW) SCAND_DTYPE_COUNT };
 #undef SCAND_ROW
 enum scand_class { SCAND_CLASS_F32, SCAND_CLASS_F64, SCAND_CLASS_SIGNED, SCAND_CLASS_UNSIGNED };
+enum scand_order { SCAND_ORDER_NATIVE, SCAND_ORDER_BIG, SCAND_ORDER_LITTLE };
 #define SCAND_ROW(NAME, WORD) SCAND_OPERATION_##NAME,
 enum scand_operation { SCAND_OPERATIONS(SCAND_ROW) SCAND_OPERATION_COUNT };
 #undef SCAND_ROW
