@@ -87,11 +87,13 @@
     MIB(2) /* device memory for other processes: a multiple, so that it holds nothing else */
 
 /* Files that jobs read. */
-#define LIMIT_FILE_BYTES       (UINT64_C(1) << 46) /* of one */
-#define LIMIT_FILES            4096    /* that are open in buffers, in all: a user may have half of what others leave */
-#define LIMIT_READERS          64      /* threads that read them, */
-#define LIMIT_USER_READERS     4       /* and those of them that a user may have at a time */
-#define LIMIT_FILE_CHUNK_BYTES MIB(16) /* of a chunk whose input is in a file, where a row has no more */
+#define LIMIT_FILE_BYTES (UINT64_C(1) << 46) /* of one */
+#define LIMIT_FILES                                                                            \
+    4096 /* that are open in buffers, in all, or a quarter of those that the process may have: \
+            a user may have half of what others leave */
+#define LIMIT_READERS          64       /* threads that read them, */
+#define LIMIT_USER_READERS     4        /* and those of them that a user may have at a time */
+#define LIMIT_FILE_CHUNK_BYTES MIB(16)  /* of a chunk whose input is in a file, where a row has no more */
 #define LIMIT_LOAD_BYTES       MIB(256) /* of files that are read for one chunk, with what lies between its rows */
 #define LIMIT_JOB_LOADS        4        /* chunks of a job that are read before a device has them */
 #define LIMIT_USER_FED         8        /* jobs of a user for which something is read */

@@ -40,6 +40,11 @@ void service_limit_maps(struct service *service, uint64_t most)
     service->maps.most = taken < most ? most - taken : 0;
 }
 
+void service_limit_files(struct service *service, uint64_t most)
+{
+    service->files.most = most / 4 < LIMIT_FILES ? most / 4 : LIMIT_FILES;
+}
+
 void service_configure(struct service *service, const struct grants *grants)
 {
     users_configure(&service->users, grants);

@@ -154,6 +154,8 @@ void service_trim(struct service *service);
 
 /* Says how many memory maps the process may have (vm.max_map_count), which is LIMIT_MAPS_STANDARD before. */
 void service_limit_maps(struct service *service, uint64_t most);
+/* Says how many files the process may have open (RLIMIT_NOFILE), of which clients' files in buffers take a quarter. */
+void service_limit_files(struct service *service, uint64_t most);
 
 /* Changes what is granted to users, at once. */
 void service_configure(struct service *service, const struct grants *grants);

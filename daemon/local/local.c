@@ -275,18 +275,24 @@ static uint64_t memory_bytes(void)
     return sysinfo(&memory) ? POOL_LEAST_BYTES : (uint64_t)memory.totalram * memory.mem_unit;
 }
 
+/* That this program may have open. */
+static uint64_t file_limit(void)
+{
+    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
+    getrlimit(RLIMIT_NOFILE, &files);
+    return files.rlim_cur;
+}
+
 /* One user may have so many eighths of a pool; each small segment takes a descriptor of the program's. */
 static int pool_begin(struct local *self)
 {
-    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
     uint64_t bytes = memory_bytes() / LIMIT_USER_EIGHTHS * 8;
     int r;
     while ((r = pool_init(&self->pool, &self->devices, bytes)) && bytes > POOL_LEAST_BYTES)
         bytes /= 2;
     if (r)
         return r;
-    getrlimit(RLIMIT_NOFILE, &files);
-    pool_limit_files(&self->pool, files.rlim_cur / 4);
+    pool_limit_files(&self->pool, file_limit() / 4);
     return 0;
 }
 
@@ -310,6 +316,7 @@ static int service_begin(struct local *self)
     if (r)
         return r;
     service_init(&self->service, &service_ops, self, &self->devices, &self->pool, getuid());
+    service_limit_files(&self->service, file_limit());
     r = client_begin(self);
     if (r)
         pool_finish(&self->pool);

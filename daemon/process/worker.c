@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -268,6 +269,14 @@ static uint64_t read_map_limit(void)
     return most;
 }
 
+/* How many files it may have open. */
+static uint64_t read_file_limit(void)
+{
+    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
+    getrlimit(RLIMIT_NOFILE, &files);
+    return files.rlim_cur;
+}
+
 static int watch_signals(struct worker *worker)
 {
     const struct {
@@ -379,6 +388,7 @@ static void begin_service(struct worker *worker)
     if (worker->shared_page->starts > 1)
         service_resume(worker->service, &totals, worker->shared_page->starts - 1);
     service_limit_maps(worker->service, read_map_limit());
+    service_limit_files(worker->service, read_file_limit());
 }
 
 /* How long clients have waited for this worker. */

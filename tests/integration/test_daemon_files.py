@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 
-from daemons import DaemonTest, main
+from daemons import ON_CPU, Daemon, DaemonTest, main
 from wire import Failure, eventually, memfd, pack_f32, scan, tensor, unpack_f32
 
 ROW = 1000  # samples
@@ -360,6 +360,22 @@ class Quotas(FileTest):
                 for _ in range(256):
                     self.load(client, fd, 4)
         self.assertRegex(str(caught.exception), "files open in buffers and may have ")
+
+
+class FewDescriptors(FileTest):
+    """Of a daemon that may open few files: there are some left for everything else."""
+
+    def test_others_have_some(self):
+        with Daemon(*ON_CPU, files=400) as daemon, daemon.client() as client, tempfile.TemporaryFile() as file:
+            file.write(b"1234")
+            file.flush()
+            with self.assertRaises(Failure) as caught:
+                for _ in range(400):
+                    self.load(client, file.fileno(), 4)
+            self.assertRegex(str(caught.exception), "has 50 files open in buffers and may have 50 of 100")
+            with daemon.client() as other:
+                memory = other.adopt(8 * 4096, 4096)
+                other.call("job.submit", scan(tensor(memory.buffer, [1000])))
 
 
 if __name__ == "__main__":
