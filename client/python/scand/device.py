@@ -437,8 +437,8 @@ def device_empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float, *, 
     """A C-ordered array in the memory of the daemon's device, whose content is arbitrary. On a GPU other programs' CUDA can use
     it, too; it is there as long as anybody has it, but what it holds is lost with the daemon's worker."""
     kind = np.dtype(dtype)
-    if word_of(kind) is None:
-        raise TypeError(f"dtype: jobs have no samples of {kind}, and those in a device's memory are not converted; take another")
+    if word_of(kind) is None or kind.kind in "iu" and kind.itemsize < 4:
+        raise TypeError(f"dtype: jobs have no samples of {kind} as results, and those in a device's memory are not converted; take another")
     dimensions = (shape,) if isinstance(shape, (int, np.integer)) else tuple(int(extent) for extent in shape)
     if min(dimensions, default=0) < 0:
         raise ValueError(f"shape: {dimensions} has a negative dimension")
