@@ -418,6 +418,7 @@ class Client:
         handle = flight.handle
         status = lib.scand_wait(handle, 0, ffi.NULL)
         message = string(lib.scand_message(connection.daemon)) if status else ""
+        connection.losses += status == lib.SCAND_LOST
         lib.scand_job_release(handle)
         if status in BUSY and not flight.cancelled:
             self._delay(flight, status, message)

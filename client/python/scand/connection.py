@@ -79,6 +79,7 @@ class Connection:
         self.descriptor: int = lib.scand_fd(self.daemon)  # readable when there is something to take in
         self.is_closed = False
         self.made = 0  # buffers, but imports
+        self.losses = 0  # with a worker of the daemon's its buffers are lost, and jobs under way
         self._patience_s = patience_s
         # Buffers and what they were made of, by serials, latest used last.
         self._imports: collections.OrderedDict[int, tuple[Any, Importable]] = collections.OrderedDict()
@@ -98,6 +99,7 @@ class Connection:
         return status
 
     def error(self, status: int) -> ScandError:
+        self.losses += status == lib.SCAND_LOST
         return error_of(status, string(lib.scand_message(self.daemon)))
 
     def check(self, status: int) -> None:

@@ -17,13 +17,14 @@ from ._ffi import ffi
 from ._library import lib
 from .client import Client, default_client
 from .driver import driver
-from .errors import UnavailableError, UnsupportedError
+from .errors import LostError, UnavailableError, UnsupportedError
 from .jobs import submit
 from .layout import Settings, word_of
 from .memory import AnyArray, Elsewhere, Place, Range, holders, new_serial
 from .plans import Plan, Request
 
 _COPY = Settings(False, steps=(("map", (("op", "cast"),)),), options=(("priority", "normal"), ("after_failure", "1")))
+TRIES = 3  # to copy an array to memory that was lost meanwhile
 UNIT_BYTES = 2 << 20  # of which a GPU's memory is made
 LINE_BYTES = 256  # where small arrays begin
 CUDA = 2  # kDLCUDA
@@ -43,7 +44,7 @@ class _Block:
 
     @property
     def is_lost(self) -> bool:
-        """Whether no job can use it."""
+        """Whether perhaps no job can use it: it is not for new arrays then."""
         return False
 
     def retire(self) -> None:
@@ -57,11 +58,12 @@ class _Made(_Block):
         super().__init__(size)
         self.client = client
         self.connection, self.buffer, self.is_shared = client.create_on_device(size)
+        self._losses = self.connection.losses
         self._exported: Optional[tuple[int, int]] = None
 
     @property
     def is_lost(self) -> bool:
-        return self.connection.is_closed
+        return self.connection.is_closed or self._losses != self.connection.losses
 
     def exported(self) -> tuple[int, int]:
         """A descriptor, and the bytes of the allocation."""
@@ -452,7 +454,12 @@ def device_array(array: Any, *, client: Optional[Client] = None) -> DeviceArray:
     if isinstance(given, DeviceArray):
         return given
     given = np.asarray(given)
-    made = device_empty(given.shape, given.dtype, client=client)
-    if made.size:
-        made.set(given, client=client)
-    return made
+    for tries_left in reversed(range(TRIES)):
+        made = device_empty(given.shape, given.dtype, client=client)
+        try:
+            made.set(given, client=client)
+            return made
+        except LostError:
+            if not tries_left:
+                raise
+    raise AssertionError("not reached: the last try returns or raises")

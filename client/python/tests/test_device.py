@@ -9,6 +9,7 @@ import itertools
 import mmap
 import os
 import pickle
+import signal
 import tempfile
 import unittest
 from unittest import mock
@@ -16,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 import scand
-from rig import BACKEND, PackageTest, main, whole_numbers
+from rig import BACKEND, Daemon, PackageTest, main, whole_numbers
 from scand import device, driver, memory
 from scand._ffi import ffi
 from scand._library import lib
@@ -169,6 +170,18 @@ class Device(PackageTest):
             self.assertEqual(scand.reduce(x[:3], copy=False), 3)
         self.same(scand.reduce(large[0][:0]).get(), np.asarray(0.0))
         self.assertEqual(len({x.place.block.serial for x in small}), 1)
+
+    def test_a_worker_that_dies(self):
+        """What arrays held is lost, and new ones are made in other memory."""
+        with Daemon() as daemon, scand.Client(daemon.socket) as client:
+            small, large = (scand.device_array(np.ones(n), client=client) for n in (10, 1 << 18))
+            os.kill(daemon.worker(), signal.SIGKILL)
+            for _ in range(3):
+                self.same(scand.cumsum(scand.device_array(np.ones(10), client=client)).get(), np.arange(1.0, 11))
+            for x in (small, large):
+                with self.assertRaisesRegex(scand.LostError, "lost"):
+                    scand.reduce(x)
+            self.same(scand.device_array(np.ones(10), client=client).get(), np.ones(10))
 
     def test_memory_of_a_closed_client(self):
         with scand.Client(self.daemon.socket) as client:
