@@ -157,6 +157,36 @@ static void test_worker_ends_while_it_begins(void)
     rig_end();
 }
 
+static void *begin_one(void *context)
+{
+    uint32_t *group = context;
+    CHECK_EQ(scand_group_begin(session, "one of several", 1, group), SCAND_OK);
+    return NULL;
+}
+
+/* Threads that begin groups at once get different ones. */
+static void test_threads_have_their_own(void)
+{
+    pthread_t threads[SCAND_GROUPS_MAX];
+    rig_begin();
+    fake.late_on = METHOD_group_begin;
+    fake.late_ms = 20;
+    for (int round = 0; round < 3; round++) {
+        uint32_t groups[SCAND_GROUPS_MAX] = {0}, seen = 0;
+        for (size_t i = 0; i < SCAND_GROUPS_MAX; i++)
+            CHECK_EQ(pthread_create(&threads[i], NULL, begin_one, &groups[i]), 0);
+        for (size_t i = 0; i < SCAND_GROUPS_MAX; i++)
+            pthread_join(threads[i], NULL);
+        for (size_t i = 0; i < SCAND_GROUPS_MAX; i++) {
+            CHECK(groups[i] >= 1 && groups[i] <= SCAND_GROUPS_MAX && !(seen >> groups[i] & 1));
+            seen |= UINT32_C(1) << groups[i];
+            CHECK_EQ(scand_group_end(session, groups[i]), SCAND_OK);
+        }
+    }
+    CHECK_EQ(fake.seen[METHOD_group_begin], 3 * SCAND_GROUPS_MAX);
+    rig_end();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -166,6 +196,7 @@ int main(int argc, char **argv)
         TEST(test_refusals),
         TEST(test_groups_are_begun_again),
         TEST(test_worker_ends_while_it_begins),
+        TEST(test_threads_have_their_own),
         TEST_END,
     };
     return test_main(argc, argv, tests);
