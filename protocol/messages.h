@@ -375,7 +375,8 @@
     X(S, upload_us,   U64,  OPTIONAL, UINT64_MAX)              \
     X(S, kernel_us,   U64,  OPTIONAL, UINT64_MAX)              \
     X(S, download_us, U64,  OPTIONAL, UINT64_MAX)              \
-    X(S, device,      U64,  OPTIONAL, UINT64_MAX)
+    X(S, device,      U64,  OPTIONAL, UINT64_MAX)              \
+    X(S, group,       U64,  OPTIONAL, UINT64_MAX)
 
 #define TRACE_RESULT(X, S)                                     \
     X(S, events, MAPS, REQUIRED, trace_event)                  \

@@ -302,6 +302,7 @@ static void event_fill(struct scand_event *event, const struct msg_trace_event *
         .kernel_us = from->kernel_us,
         .download_us = from->download_us,
         .status = (uint32_t)from->code,
+        .group = from->group,
     };
 }
 

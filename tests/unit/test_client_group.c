@@ -190,14 +190,10 @@ static void test_threads_have_their_own(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(test_jobs_name_their_group),
-        TEST(test_tasks_and_reductions_too),
-        TEST(test_labels_are_limited),
-        TEST(test_refusals),
-        TEST(test_groups_are_begun_again),
-        TEST(test_worker_ends_while_it_begins),
-        TEST(test_threads_have_their_own),
-        TEST_END,
+        TEST(test_jobs_name_their_group),  TEST(test_tasks_and_reductions_too),
+        TEST(test_labels_are_limited),     TEST(test_refusals),
+        TEST(test_groups_are_begun_again), TEST(test_worker_ends_while_it_begins),
+        TEST(test_threads_have_their_own), TEST_END,
     };
     return test_main(argc, argv, tests);
 }

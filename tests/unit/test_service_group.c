@@ -196,6 +196,23 @@ static void all_groups_of_many(void)
     rig_end();
 }
 
+/* What has ended is told with its group, by which people know it. */
+static void traces_name_groups(void)
+{
+    uint64_t buffer;
+    struct msg_trace_result trace;
+    struct caller *anna = begin_with_buffer(&buffer);
+    begin_group(anna, 0, "", 0);
+    uint32_t in = submit(anna, buffer, 1, 0, 4), out = submit(anna, buffer, 0, 4, 4);
+    rig_complete_all();
+    CHECK(answered(anna, in, METHOD_job_submit, NULL) && answered(anna, out, METHOD_job_submit, NULL));
+    CHECK(granted(anna, METHOD_server_trace, &(struct msg_page_params){0}, &trace));
+    CHECK_EQ(trace.events_count, 4);
+    for (uint32_t i = 0; i < trace.events_count; i++)
+        CHECK(trace.events[i].group == (trace.events[i].job == 2 ? 1 : 0) && trace.events[i].job >= 2);
+    rig_end();
+}
+
 /* At any moment: with a job out, one queued and one done. */
 static void the_client_goes(void)
 {
@@ -215,10 +232,9 @@ static void the_client_goes(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(a_group_is_one_row),       TEST(numbers_are_those_of_jobs),
-        TEST(a_failed_job_has_no_rows), TEST(cancelling_is_of_all),
-        TEST(what_is_wrong_is_refused), TEST(all_groups_of_many),
-        TEST(the_client_goes),          TEST_END,
+        TEST(a_group_is_one_row),   TEST(numbers_are_those_of_jobs), TEST(a_failed_job_has_no_rows),
+        TEST(cancelling_is_of_all), TEST(what_is_wrong_is_refused),  TEST(all_groups_of_many),
+        TEST(the_client_goes),      TEST(traces_name_groups),        TEST_END,
     };
     return test_main(argc, argv, tests);
 }

@@ -143,6 +143,7 @@ struct scand_event {
     uint64_t device;                            /* a chunk: the number of its device */
     uint64_t upload_us, kernel_us, download_us; /* a chunk: its steps */
     uint32_t status;                            /* enum scand_status */
+    uint64_t group;                             /* the number of the group that the job belongs to; 0: none */
 };
 
 /*

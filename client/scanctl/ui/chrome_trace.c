@@ -4,6 +4,7 @@
 
 #include "client/scanctl/ui/text.h"
 
+#define NAME_BYTES     64
 #define DEVICE_PROCESS 0 /* connections have their numbers, from 1 on */
 
 /* Opens a complete event, up to its arguments. */
@@ -44,6 +45,16 @@ static void process_name(struct json *json, uint64_t process, const char *name)
     event_close(json);
 }
 
+/* "job 17", or "job 17 of 3", which is how people know it. Returns out, of NAME_BYTES. */
+static const char *event_name(const struct scand_event *event, char *out)
+{
+    if (event->group)
+        snprintf(out, NAME_BYTES, "job %" PRIu64 " of %" PRIu64, event->job, event->group);
+    else
+        snprintf(out, NAME_BYTES, "job %" PRIu64, event->job);
+    return out;
+}
+
 /* A step's beginning, from its end and its length, inside the chunk. */
 static uint64_t step_begin(const struct scand_event *chunk, uint64_t end_us, uint64_t length_us)
 {
@@ -54,13 +65,12 @@ static uint64_t step_begin(const struct scand_event *chunk, uint64_t end_us, uin
 /* The steps are known by their lengths alone: they are drawn one after the other up to the chunk's end. */
 static void chunk_print(struct json *json, const struct scand_event *chunk)
 {
-    char name[32];
+    char name[NAME_BYTES];
     uint64_t computed_us = step_begin(chunk, chunk->end_us, chunk->download_us);
     uint64_t uploaded_us = step_begin(chunk, computed_us, chunk->kernel_us);
     uint64_t begun_us = step_begin(chunk, uploaded_us, chunk->upload_us);
     uint64_t row = chunk->device * CHROME_TRACE_SLOTS + chunk->slot;
-    snprintf(name, sizeof name, "job %" PRIu64, chunk->job);
-    event_open(json, name, DEVICE_PROCESS, row, chunk->begin_us, chunk->end_us);
+    event_open(json, event_name(chunk, name), DEVICE_PROCESS, row, chunk->begin_us, chunk->end_us);
     json_unsigned(json, "device", chunk->device);
     json_unsigned(json, "rows", chunk->rows);
     json_unsigned(json, "client", chunk->client);
@@ -72,10 +82,9 @@ static void chunk_print(struct json *json, const struct scand_event *chunk)
 
 static void job_print(struct json *json, const struct scand_event *job)
 {
-    char name[32];
+    char name[NAME_BYTES];
     uint64_t started_us = job->started_us ? job->started_us : job->end_us;
-    snprintf(name, sizeof name, "job %" PRIu64, job->job);
-    event_open(json, name, job->client, job->job, job->begin_us, job->end_us);
+    event_open(json, event_name(job, name), job->client, job->job, job->begin_us, job->end_us);
     json_unsigned(json, "rows", job->rows);
     json_unsigned(json, "user", job->user);
     json_text(json, "outcome", scand_status_word((int)job->status));

@@ -27,6 +27,7 @@ void event_log_add_job(struct service *service, const struct job *job)
                   &(struct msg_trace_event){
                       .kind = SCAND_EVENT_JOB,
                       .job = job->number,
+                      .group = job->group ? job->group->number : 0,
                       .client = job->client->number,
                       .user = job->client->user->uid,
                       .begin_us = job->arrived_us,
@@ -43,6 +44,7 @@ void event_log_add_chunk(struct service *service, const struct job *job, const s
                   &(struct msg_trace_event){
                       .kind = SCAND_EVENT_CHUNK,
                       .job = job->number,
+                      .group = job->group ? job->group->number : 0,
                       .client = job->client->number,
                       .user = job->client->user->uid,
                       .begin_us = chunk->handed_us,
