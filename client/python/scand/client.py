@@ -358,6 +358,7 @@ class Client:
                 self._settle()
 
     def cancel(self, flight: Flight) -> None:
+        """Asks the daemon to stop a job."""
         with self._changed:
             flight.cancelled = True
             if flight.handle is not None:

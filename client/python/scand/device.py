@@ -280,6 +280,7 @@ class DeviceArray(Elsewhere):
         return self._view(array if isinstance(array, np.ndarray) else self._array[(*(key if isinstance(key, tuple) else (key,)), ...)])
 
     def transpose(self, *axes: int) -> DeviceArray:
+        """A view with the axes in this order, or backwards."""
         return self._view(self._array.transpose(*axes))
 
     def reshape(self, *shape: Any) -> DeviceArray:
@@ -293,9 +294,11 @@ class DeviceArray(Elsewhere):
         return self._view(view)
 
     def like(self, shape: tuple[int, ...], dtype: np.dtype[Any], client: Any) -> DeviceArray:
+        """A new C-ordered array in the device's memory."""
         return device_allocate(shape, dtype, client)
 
     def synchronize(self) -> None:
+        """Waits for the program's own work on the device."""
         self.memory.synchronize()
 
     def get(self, *, client: Optional[Client] = None) -> AnyArray:

@@ -4,6 +4,7 @@
 import ast
 import graphlib
 import importlib.util
+import inspect
 import os
 import subprocess
 import sys
@@ -46,6 +47,17 @@ class Modules(unittest.TestCase):
             for package in ("numpy", "scand")
         ]
         self.assertEqual(*there)
+
+    def test_everything_public_is_described(self):
+        import scand
+
+        bare = []
+        for name in scand.__all__:
+            thing = getattr(scand, name)
+            members = vars(thing).items() if isinstance(thing, type) else ()
+            named = [(name, thing), *((f"{name}.{part}", member) for part, member in members if not part.startswith("_"))]
+            bare += [label for label, one in named if callable(one) and not (inspect.getdoc(one) or "").strip()]
+        self.assertEqual(bare, [])
 
     @unittest.skipUnless(importlib.util.find_spec("mypy"), "there is no mypy here")
     def test_types(self):
