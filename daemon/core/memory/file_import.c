@@ -12,19 +12,20 @@
 /* File systems of which files are refused. What the kernel makes up may be made for who reads it, which is the daemon
  * here, and not for who opened it. A read from a program's own file system (FUSE) lasts until that program answers, if
  * it ever does, and cannot even be killed. */
-#define REFUSED_SYSTEMS(X)            \
-    X(PROC_SUPER_MAGIC, "proc")       \
-    X(SYSFS_MAGIC, "sysfs")           \
-    X(DEBUGFS_MAGIC, "debugfs")       \
-    X(TRACEFS_MAGIC, "tracefs")       \
-    X(SECURITYFS_MAGIC, "securityfs") \
-    X(SELINUX_MAGIC, "selinuxfs")     \
-    X(SMACK_MAGIC, "smackfs")         \
-    X(CGROUP_SUPER_MAGIC, "cgroup")   \
-    X(CGROUP2_SUPER_MAGIC, "cgroup2") \
-    X(PSTOREFS_MAGIC, "pstore")       \
-    X(EFIVARFS_MAGIC, "efivarfs")     \
-    X(BPF_FS_MAGIC, "bpf")            \
+#define REFUSED_SYSTEMS(X)              \
+    X(PROC_SUPER_MAGIC, "proc")         \
+    X(SYSFS_MAGIC, "sysfs")             \
+    X(DEBUGFS_MAGIC, "debugfs")         \
+    X(TRACEFS_MAGIC, "tracefs")         \
+    X(SECURITYFS_MAGIC, "securityfs")   \
+    X(SELINUX_MAGIC, "selinuxfs")       \
+    X(SMACK_MAGIC, "smackfs")           \
+    X(CGROUP_SUPER_MAGIC, "cgroup")     \
+    X(CGROUP2_SUPER_MAGIC, "cgroup2")   \
+    X(PSTOREFS_MAGIC, "pstore")         \
+    X(EFIVARFS_MAGIC, "efivarfs")       \
+    X(BPF_FS_MAGIC, "bpf")              \
+    X(UINT32_C(0x62656570), "configfs") \
     X(UINT32_C(0x65735546), "FUSE")
 
 static const char *kind_of(mode_t mode)
