@@ -110,8 +110,8 @@
 /* Of a row with "algorithm": many of those have a thread or a thread block for it, which nothing interrupts. */
 #define LIMIT_ALGORITHM_SAMPLES (UINT64_C(1) << 23)
 
-/* Of a row that a step joins to one number, or adds to bins: a thread or a thread block does, which nothing interrupts.
- */
+/* Of a row that a step joins to one number, or adds to bins, where a thread or a thread block does, which nothing
+ * interrupts. */
 #define LIMIT_JOINED_SAMPLES (UINT64_C(1) << 24)
 
 /* Operations' parameters. */

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/cpu/cpu.h"
 
@@ -55,12 +56,68 @@ struct step_tiles step_tiles_halved(const struct step_kernel *kernel, struct ste
 }
 
 /*
+ * Parts of rows.
+ */
+
+const struct step_parts *step_parts_of(const struct step_kernel *kernel, const struct step_rows *rows)
+{
+    return kernel->parts && !rows->offsets && kernel->parts->divides(rows) ? kernel->parts : NULL;
+}
+
+static uint64_t part_count(const struct step_parts *parts, const struct step_rows *rows)
+{
+    return rows->input.length / parts->samples + (rows->input.length % parts->samples > 0);
+}
+
+uint64_t step_parts_bytes(const struct step_parts *parts, const struct step_rows *rows, uint64_t count)
+{
+    return count * part_count(parts, rows) * sizeof(double);
+}
+
+/* The numbers between the two, row after row. Those before the first row have no memory, and are not touched. */
+static struct step_operand between(const struct step_parts *parts, const struct step_rows *rows, uint64_t first,
+                                   void *memory)
+{
+    const uint64_t pitch = part_count(parts, rows) * sizeof(double);
+    struct step_operand operand = {
+        .origin = (char *)((uintptr_t)memory - first * pitch),
+        .length = part_count(parts, rows),
+        .stride = sizeof(double),
+        .dtype = codec_is_integer(rows->input.dtype) ? SCAND_DTYPE_I64 : SCAND_DTYPE_F64,
+    };
+    uint64_t step = pitch;
+    for (uint32_t k = rows->outer_rank; k-- > 0; step *= rows->outer_shape[k])
+        operand.outer_strides[k] = (int64_t)step;
+    return operand;
+}
+
+struct step_rows step_each_rows(const struct step_parts *parts, const struct step_rows *rows, uint64_t first,
+                                void *memory)
+{
+    struct step_rows each = *rows;
+    each.output = between(parts, rows, first, memory);
+    return each;
+}
+
+struct step_rows step_joined_rows(const struct step_parts *parts, const struct step_rows *rows, uint64_t first,
+                                  void *memory)
+{
+    struct step_rows joined = *rows;
+    joined.input = between(parts, rows, first, memory);
+    memset(joined.further, 0, sizeof joined.further);
+    return joined;
+}
+
+/*
  * Tasks.
  */
 
 struct step_task {
     struct cpu_pool *pool;
-    const struct step_kernel *kernel;
+    const struct step_parts *parts; /* of which the second kernel is yet to come; NULL: what is run is the last */
+    void *numbers;                  /* between the two */
+    struct step_rows joined;        /* rows of the second */
+    uint64_t first, count;
     step_run *run;
     struct step_rows rows;
     struct step_tiles tiles;
@@ -73,6 +130,15 @@ struct step_task {
 
 _Static_assert(sizeof(struct cpu_scratch) >= STEP_SCRATCH_BYTES, "tiles use the scratch memory of scans");
 
+/* Has a kernel be run next. */
+static void task_kernel(struct step_task *task, const struct step_kernel *kernel, const struct step_rows *rows)
+{
+    task->run = kernel->cpu[cpu_set_best()];
+    task->rows = *rows;
+    task->tiles = step_tiles_of(kernel, &task->rows, task->params, task->first, task->count);
+    atomic_store(&task->next, 0);
+}
+
 struct step_task *step_task_create(struct cpu_pool *pool, const struct step_kernel *kernel,
                                    const struct step_rows *rows, const void *params, size_t params_bytes,
                                    uint64_t first, uint64_t count)
@@ -81,11 +147,22 @@ struct step_task *step_task_create(struct cpu_pool *pool, const struct step_kern
     if (!task)
         return NULL;
     task->pool = pool;
-    task->kernel = kernel;
-    task->run = kernel->cpu[cpu_set_best()];
-    task->rows = *rows;
+    task->first = first;
+    task->count = count;
     memcpy(task->params, params, params_bytes);
-    task->tiles = step_tiles_of(kernel, &task->rows, task->params, first, count);
+    task->parts = step_parts_of(kernel, rows);
+    if (!task->parts) {
+        task_kernel(task, kernel, rows);
+        return task;
+    }
+    task->numbers = malloc(step_parts_bytes(task->parts, rows, count));
+    if (!task->numbers) {
+        free(task);
+        return NULL;
+    }
+    const struct step_rows each = step_each_rows(task->parts, rows, first, task->numbers);
+    task->joined = step_joined_rows(task->parts, rows, first, task->numbers);
+    task_kernel(task, task->parts->each, &each);
     return task;
 }
 
@@ -105,11 +182,9 @@ static void task_work(void *context, unsigned worker)
     } while (!atomic_load(&task->left_off));
 }
 
-int step_task_run(struct step_task *task, cpu_over *over, void *context)
+/* Until all tiles of the kernel are done, or the turn is over. True: some are left. */
+static bool run_tiles(struct step_task *task)
 {
-    task->over = over;
-    task->context = context;
-    atomic_store(&task->left_off, false);
     if (task->tiles.tile_count == 1 || cpu_pool_threads(task->pool) == 1)
         task_work(task, 0);
     else if (task->tiles.tile_count > 0)
@@ -117,7 +192,23 @@ int step_task_run(struct step_task *task, cpu_over *over, void *context)
     return atomic_load(&task->next) < task->tiles.tile_count;
 }
 
+int step_task_run(struct step_task *task, cpu_over *over, void *context)
+{
+    task->over = over;
+    task->context = context;
+    atomic_store(&task->left_off, false);
+    if (run_tiles(task))
+        return 1;
+    if (!task->parts)
+        return 0;
+    task_kernel(task, task->parts->joined, &task->joined);
+    task->parts = NULL;
+    return atomic_load(&task->left_off) || run_tiles(task);
+}
+
 void step_task_destroy(struct step_task *task)
 {
+    if (task)
+        free(task->numbers);
     free(task);
 }

@@ -27,6 +27,8 @@ extern "C" {
     X(convolve)         \
     X(diff)             \
     X(dot)              \
+    X(dot_parts)        \
+    X(dot_join)         \
     X(demean)           \
     X(map)              \
     X(triangle)         \
@@ -84,6 +86,17 @@ struct step_tiles {
 
 typedef void step_run(const struct step_rows *rows, const void *params, const struct step_tile *tile, void *scratch);
 
+/*
+ * Long rows of a kernel that makes a number of each: by two kernels, so that threads share a row and may leave it off.
+ * One makes a number of 8 bytes of each part of a row, in memory between the two, and the other makes the row's result
+ * of them.
+ */
+struct step_parts {
+    const struct step_kernel *each, *joined;
+    uint64_t samples; /* of a part */
+    bool (*divides)(const struct step_rows *rows);
+};
+
 struct step_kernel {
     const char *name;
     bool in_place; /* the output may be the input */
@@ -98,8 +111,9 @@ struct step_kernel {
      * it writes anything, and tiles leave out others all the same. 0, as where this is NULL: they may be anything. */
     uint64_t (*index_below)(const void *params, uint32_t further);
     uint64_t index_from;
-    step_run *reference;          /* of any tile; its scratch is not used */
-    step_run *cpu[CPU_SET_COUNT]; /* the builds of cpu.c */
+    const struct step_parts *parts; /* NULL: rows are not divided */
+    step_run *reference;            /* of any tile; its scratch is not used */
+    step_run *cpu[CPU_SET_COUNT];   /* the builds of cpu.c */
 };
 extern const struct step_kernel *const step_kernels[];
 
@@ -112,6 +126,16 @@ struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct s
 
 /* The same in at least so many tiles, as far as the kernel allows: tiles are halved. */
 struct step_tiles step_tiles_halved(const struct step_kernel *kernel, struct step_tiles tiles, uint64_t least);
+
+/* The parts of rows that a kernel divides; NULL: it does not. */
+const struct step_parts *step_parts_of(const struct step_kernel *kernel, const struct step_rows *rows);
+/* Bytes between the two kernels for so many rows. */
+uint64_t step_parts_bytes(const struct step_parts *parts, const struct step_rows *rows, uint64_t count);
+/* Rows as each of the two takes them, `memory` being that of rows from the first on. */
+struct step_rows step_each_rows(const struct step_parts *parts, const struct step_rows *rows, uint64_t first,
+                                void *memory);
+struct step_rows step_joined_rows(const struct step_parts *parts, const struct step_rows *rows, uint64_t first,
+                                  void *memory);
 
 /*
  * In turns, by the threads of a pool, as cpu_task_run of scan.h. step_task_create copies *rows and the parameters

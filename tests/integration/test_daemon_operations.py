@@ -167,6 +167,20 @@ class DotProducts(OperationsTest):
         numbers = self.noise(client, "i64", 600)
         self.check(client, [6, 100], 1, [dot(tensor(numbers.buffer, [6, 100], dtype="i64"))], ("i32", "i64"))
 
+    def test_dot_of_long_rows(self):
+        """Divided among threads: what is exact shows that each sample is there once."""
+        client = self.client()
+        memory = client.create(4 << 20)
+        count, half = (1 << 24) + 12345, 1 << 19
+        memory.write(struct.pack("<2f", 3, 0.5))
+        both = [tensor(memory.buffer, [2, count], [4, 0]), tensor(memory.buffer, [2, count], [0, 0])]
+        client.call("job.run", input=both[0], output=tensor(memory.buffer, [2, 1], dtype="f64", offset=64), axis=1, steps=[dot(both[1])])
+        self.assertEqual(struct.unpack("<2d", memory.read(64, 16)), (9 * count, 1.5 * count))
+        memory.write(struct.pack(f"<{half}i", *range(half)))
+        whole = tensor(memory.buffer, [4, half // 4], dtype="i32")
+        client.call("job.run", input=whole, output=tensor(memory.buffer, [1, 1], dtype="i64", offset=4 * half), axis=0, axes=[0, 1], steps=[dot(whole)])
+        self.assertEqual(struct.unpack("<q", memory.read(4 * half, 8))[0], sum(i * i for i in range(half)))
+
     def test_refusals(self):
         client = self.client()
         memory = client.create(1 << 16)
@@ -184,7 +198,7 @@ class DotProducts(OperationsTest):
         message = '"steps[0].operation" is "dot", and a row that it takes has 16777217 samples; allowed: up to 16777216; '
         long = tensor(memory.buffer, [1, (1 << 24) + 1], [0, 0])
         results = tensor(memory.buffer, [1, 1], offset=8192)
-        self.refuse(client, message, input=long, output=results, axis=1, steps=[dot(long)])
+        self.refuse(client, message, input=long, output=results, axis=1, steps=[dot(long)], algorithm="dot-atomic")
         offsets, count = tensor(memory.buffer, [2], dtype="i64", offset=32768), (1 << 24) + 1
         memory.write(struct.pack("<2q", 0, count), offset=32768)
         line = tensor(memory.buffer, [count], [0])

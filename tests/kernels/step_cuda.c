@@ -53,6 +53,25 @@ static cudaError_t run_halves(const struct step_kernel *kernel, step_launch *lau
     return e == cudaSuccess ? cudaDeviceSynchronize() : e;
 }
 
+/* As devices do: long rows by parts, where a kernel divides them. */
+static cudaError_t run_rows(const struct step_kernel *kernel, step_launch *launch, const void *params,
+                            const struct step_rows *rows)
+{
+    const struct step_parts *parts = launch ? NULL : step_parts_of(kernel, rows);
+    void *numbers;
+    if (!parts)
+        return run_halves(kernel, launch, params, rows);
+    cudaError_t e = cudaMalloc(&numbers, step_parts_bytes(parts, rows, rows->row_count) + 1);
+    if (e != cudaSuccess)
+        return e;
+    const struct step_rows each = step_each_rows(parts, rows, 0, numbers);
+    const struct step_rows joined = step_joined_rows(parts, rows, 0, numbers);
+    e = run_halves(parts->each, NULL, params, &each);
+    e = e == cudaSuccess ? run_halves(parts->joined, NULL, params, &joined) : e;
+    cudaFree(numbers);
+    return e;
+}
+
 static cudaError_t offsets_in(struct step_rows *rows, void **memory)
 {
     const size_t bytes = (rows->row_count + 1) * sizeof *rows->offsets;
@@ -76,7 +95,7 @@ const char *step_cuda_run(const struct step_kernel *kernel, step_launch *launch,
     if (shared)
         rows->output = *shared;
     if (e == cudaSuccess)
-        e = run_halves(kernel, launch, params, rows);
+        e = run_rows(kernel, launch, params, rows);
     for (unsigned i = 0; i < count && e == cudaSuccess; i++)
         if (memory[i].region)
             e = copy_out(&memory[i], bases[i]);

@@ -1,6 +1,8 @@
 /* Dot products of rows. */
 #include <math.h>
+#include <stdlib.h>
 
+#include "kernels/cpu/cpu.h"
 #include "kernels/steps/dot/dot.h"
 #include "tests/check.h"
 #include "tests/kernels/step_case.h"
@@ -131,6 +133,50 @@ static void every_length(void)
     check(SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_DTYPE_F32, (struct shape){9000, 3}, LAYOUT_DENSE, STEP_NOISE);
 }
 
+/* Rows that are divided: by threads that take turns, on a GPU, and whole, the same bits. */
+static void long_rows(void)
+{
+    static const struct shape shapes[] = {
+        {1, DOT_DIVIDED}, {3, DOT_DIVIDED + 1}, {1, 33 * ORDER_BLOCK + 5}, {2, 600001}, {1, (1 << 20) + 17}};
+    for (unsigned i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        check(SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_DTYPE_F64, shapes[i], LAYOUT_DENSE, STEP_SPREAD);
+        check(SCAND_DTYPE_F64, SCAND_DTYPE_F64, SCAND_DTYPE_F32, shapes[i], any_layout(false), STEP_NOISE);
+        check(SCAND_DTYPE_F16, SCAND_DTYPE_F32, SCAND_DTYPE_F64, shapes[i], any_layout(false), STEP_SPECIALS);
+        check(SCAND_DTYPE_I32, SCAND_DTYPE_I32, SCAND_DTYPE_I64, shapes[i], any_layout(false), STEP_NOISE);
+    }
+}
+
+/* Of rows with several outer dimensions, from a row in their middle on, in memory of those rows alone. */
+static void parts_of_some_rows(void)
+{
+    enum { LENGTH = DOT_DIVIDED + 100, ROWS = 6 };
+    float *x = malloc(sizeof *x * LENGTH * ROWS);
+    double found[ROWS] = {0}, expected[ROWS] = {0};
+    struct cpu_pool *pool = cpu_pool_create(2);
+    REQUIRE(x && pool);
+    for (int i = 0; i < LENGTH * ROWS; i++)
+        x[i] = (float)((double)(int64_t)random_next(&seed) * 0x1p-63);
+    struct step_rows rows = {
+        .row_count = ROWS,
+        .outer_rank = 2,
+        .outer_shape = {2, 3},
+        .input = {(char *)x, LENGTH, 4, {12 * LENGTH, 4 * LENGTH}, SCAND_DTYPE_F32, false},
+        .output = {(char *)found, 1, 8, {24, 8}, SCAND_DTYPE_F64, false},
+    };
+    rows.further[DOT_OTHER] = rows.input;
+    CHECK(step_parts_of(&dot_kernel, &rows) != NULL);
+    struct step_task *task = step_task_create(pool, &dot_kernel, &rows, "", 0, 2, 3);
+    REQUIRE(task);
+    CHECK_EQ(step_task_run(task, NULL, NULL), 0);
+    step_task_destroy(task);
+    const struct step_tile some = {2, 3, 0, 1};
+    rows.output.origin = (char *)expected;
+    dot_kernel.reference(&rows, NULL, &some, NULL);
+    CHECK(memcmp(found, expected, sizeof found) == 0 && expected[2] > 0 && expected[5] == 0);
+    cpu_pool_destroy(pool);
+    free(x);
+}
+
 static void special_values(void)
 {
     for (int i = 0; i < 20; i++)
@@ -167,6 +213,8 @@ int main(int argc, char **argv)
                                         TEST(every_dtype),
                                         TEST(every_layout),
                                         TEST(every_length),
+                                        TEST(long_rows),
+                                        TEST(parts_of_some_rows),
                                         TEST(special_values),
                                         TEST(ragged_rows),
                                         TEST_END};

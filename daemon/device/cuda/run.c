@@ -74,12 +74,12 @@ static step_launch *launch_of(const struct step_kernel *kernel)
     return step_launches[i];
 }
 
-static cudaError_t launch_tiles(const struct step *step, const struct step_rows *rows, const struct step_tiles *tiles,
-                                uint64_t begin, uint64_t end, cudaStream_t stream)
+static cudaError_t launch_tiles(const struct step *step, const struct step_kernel *kernel, const struct step_rows *rows,
+                                const struct step_tiles *tiles, uint64_t begin, uint64_t end, cudaStream_t stream)
 {
     const int e = step->algorithm ? step_variant_launch((enum step_variant_id)(step->algorithm - 1), rows,
                                                         step->parameters, tiles, begin, end, stream)
-                                  : launch_of(step->kernel)(rows, step->parameters, tiles, begin, end, stream);
+                                  : launch_of(kernel)(rows, step->parameters, tiles, begin, end, stream);
     return (cudaError_t)e;
 }
 
@@ -91,18 +91,31 @@ static uint64_t tiles_at_once(const struct step *step, const struct step_rows *r
     return (tiles->tile_count + launches - 1) / launches;
 }
 
-static cudaError_t run_tiles(const struct step *step, const struct step_rows *rows, uint64_t first, uint64_t count,
-                             cudaStream_t stream)
+static cudaError_t run_tiles(const struct step *step, const struct step_kernel *kernel, const struct step_rows *rows,
+                             uint64_t first, uint64_t count, cudaStream_t stream)
 {
     const struct step_tiles tiles =
-        step_tiles_halved(step->kernel, step_tiles_of(step->kernel, rows, step->parameters, first, count), TILES_LEAST);
+        step_tiles_halved(kernel, step_tiles_of(kernel, rows, step->parameters, first, count), TILES_LEAST);
     const uint64_t at_once = tiles_at_once(step, rows, &tiles);
     cudaError_t e = cudaSuccess;
     for (uint64_t begin = 0, end; begin < tiles.tile_count && e == cudaSuccess; begin = end) {
         end = tiles.tile_count - begin < at_once ? tiles.tile_count : begin + at_once;
-        e = launch_tiles(step, rows, &tiles, begin, end, stream);
+        e = launch_tiles(step, kernel, rows, &tiles, begin, end, stream);
     }
     return e;
+}
+
+/* Long rows by parts, whose numbers lie in the workspace. */
+static cudaError_t run_parts(struct cuda_device *self, const struct step *step, const struct step_parts *parts,
+                             const struct step_rows *rows, uint64_t first, uint64_t count, cudaStream_t stream)
+{
+    cudaError_t e = cuda_grow(self, &self->workspace, step_parts_bytes(parts, rows, count));
+    if (e != cudaSuccess)
+        return e;
+    const struct step_rows each = step_each_rows(parts, rows, first, self->workspace.memory);
+    const struct step_rows joined = step_joined_rows(parts, rows, first, self->workspace.memory);
+    e = run_tiles(step, parts->each, &each, first, count, stream);
+    return e == cudaSuccess ? run_tiles(step, parts->joined, &joined, first, count, stream) : e;
 }
 
 static cudaError_t run_step(struct cuda_device *self, const struct chunk_rows *steps, uint32_t i)
@@ -111,7 +124,9 @@ static cudaError_t run_step(struct cuda_device *self, const struct chunk_rows *s
     cudaStream_t stream = self->streams[STAGE_KERNEL];
     if (step->kernel) {
         const struct step_rows rows = chunk_step_rows(steps, i);
-        return run_tiles(step, &rows, steps->first, steps->chunk->count, stream);
+        const struct step_parts *parts = step->algorithm ? NULL : step_parts_of(step->kernel, &rows);
+        return parts ? run_parts(self, step, parts, &rows, steps->first, steps->chunk->count, stream)
+                     : run_tiles(step, step->kernel, &rows, steps->first, steps->chunk->count, stream);
     }
     const struct scan_rows rows = chunk_scan_rows(steps, i);
     return run_order1(self, &rows, steps->first, steps->chunk->count, stream);

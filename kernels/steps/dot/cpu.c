@@ -6,7 +6,7 @@
 
 #include "kernels/steps/lines.h"
 
-step_run STEP_CPU(dot);
+step_run STEP_CPU(dot), STEP_CPU(dot_parts), STEP_CPU(dot_join);
 
 /* Two rows, or the first two of several that lie side by side. */
 struct pair {
@@ -62,6 +62,64 @@ static void run_row(const struct step_rows *rows, uint64_t row)
     else
         step_put_f64(output->dtype, length > 0 ? totals_row(products, &pair, 0, length, totals_group(length)) : 0.0,
                      at);
+}
+
+/*
+ * Parts of a long row: blocks of order 1, and the levels above them.
+ */
+
+static struct pair pair_of(const struct step_rows *rows, uint64_t row, uint64_t first)
+{
+    struct pair pair = {.x = &rows->input, .y = &rows->further[DOT_OTHER]};
+    pair.x0 = step_row(rows, pair.x, row) + (int64_t)first * pair.x->stride;
+    pair.y0 = step_row(rows, pair.y, row) + (int64_t)first * pair.y->stride;
+    return pair;
+}
+
+static void run_part(const struct step_rows *rows, uint64_t row, uint64_t part)
+{
+    const uint64_t first = part * ORDER_BLOCK, left = rows->input.length - first;
+    const uint64_t length = left < ORDER_BLOCK ? left : ORDER_BLOCK;
+    const struct pair pair = pair_of(rows, row, first);
+    char *at = step_row(rows, &rows->output, row) + (int64_t)part * rows->output.stride;
+    if (codec_is_integer(pair.x->dtype))
+        codec_encode_integer(rows->output.dtype, total_of_integers(&pair, length), at);
+    else
+        step_put_f64(rows->output.dtype, totals_row(products, &pair, 0, length, ORDER_BLOCK), at);
+}
+
+void STEP_CPU(dot_parts)(const struct step_rows *rows, const void *params, const struct step_tile *tile, void *scratch)
+{
+    (void)params, (void)scratch;
+    for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++)
+        for (uint64_t part = tile->begin; part < step_end(rows, tile, row); part++)
+            run_part(rows, row, part);
+}
+
+/* Of members first <= i < first + count of a group that has `size` of them if it is full. */
+static double join(const double *members, uint64_t first, uint64_t count, uint64_t size)
+{
+    double totals[ORDER_FAN];
+    uint64_t n = 0;
+    if (size == 1)
+        return members[first];
+    for (const uint64_t part = size / ORDER_FAN; n * part < count; n++)
+        totals[n] = join(members, first + n * part, count - n * part < part ? count - n * part : part, part);
+    return totals_join(totals, n);
+}
+
+void STEP_CPU(dot_join)(const struct step_rows *rows, const void *params, const struct step_tile *tile, void *scratch)
+{
+    const uint64_t count = rows->input.length;
+    (void)params, (void)scratch;
+    for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
+        const void *numbers = step_row(rows, &rows->input, row);
+        char *at = step_row(rows, &rows->output, row);
+        if (codec_is_integer(rows->input.dtype))
+            codec_encode_integer(rows->output.dtype, dot_sum(numbers, count), at);
+        else
+            step_put_f64(rows->output.dtype, join(numbers, 0, count, dot_join_group(count)), at);
+    }
 }
 
 /*

@@ -99,6 +99,74 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /*
+ * Parts of long rows: a thread block for each block of order 1, and then a warp for the levels above them.
+ */
+
+static __device__ __forceinline__ uint64_t part_length(const struct step_rows &rows, uint64_t part)
+{
+    const uint64_t left = rows.input.length - part * ORDER_BLOCK;
+    return left < ORDER_BLOCK ? left : ORDER_BLOCK;
+}
+
+static __device__ __forceinline__ struct pair part_of(const struct step_rows &rows, uint64_t row, uint64_t part)
+{
+    struct pair pair = pair_of(rows, row);
+    const int64_t first = (int64_t)(part * ORDER_BLOCK);
+    pair.x0 += first * pair.x->stride;
+    pair.y0 += first * pair.y->stride;
+    return pair;
+}
+
+static __device__ __forceinline__ char *part_at(const struct step_rows &rows, uint64_t row, uint64_t part)
+{
+    return step_row(&rows, &rows.output, row) + (int64_t)part * rows.output.stride;
+}
+
+template <enum scand_dtype Dtype>
+static __global__ void __launch_bounds__(THREADS)
+    dot_blocks(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
+               uint64_t begin)
+{
+    __shared__ double stages[WARPS][STAGE], members[LEVELS][ORDER_FAN], tile_totals[2][ORDER_FAN];
+    const struct step_tile tile = step_block_tile(tiles, begin);
+    const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++)
+        for (uint64_t part = tile.begin; part < tile.end; part++) {
+            const struct products<Dtype> products = {
+                part_of(rows, row, part)
+            };
+            const double total =
+                block_total(products, part_length(rows, part), stages[warp], members, tile_totals, warp, lane);
+            if (threadIdx.x == 0)
+                step_put_f64(SCAND_DTYPE_F64, total, part_at(rows, row, part));
+        }
+}
+
+/* The totals of 32 blocks at once are those of a group, which join() takes from there. */
+static __global__ void __launch_bounds__(WARP)
+    dot_join_rows(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
+                  uint64_t begin)
+{
+    __shared__ double members[LEVELS][ORDER_FAN];
+    const struct step_tile tile = step_block_tile(tiles, begin);
+    const unsigned lane = threadIdx.x;
+    const uint64_t count = rows.input.length, groups = (count + ORDER_FAN - 1) / ORDER_FAN;
+    for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++) {
+        const double *numbers = (const double *)step_row(&rows, &rows.input, row);
+        double total = 0;
+        for (uint64_t group = 0; group < groups; group++) {
+            const uint64_t first = group * ORDER_FAN, left = count - first;
+            const unsigned n = left < ORDER_FAN ? (unsigned)left : ORDER_FAN;
+            total = group_total(lane < n ? numbers[first + lane] : 0.0, lane, n);
+            join(members, group, groups, &total, lane);
+        }
+        if (lane == 0)
+            put_total(rows, row, total);
+        __syncwarp();
+    }
+}
+
+/*
  * Neighbouring rows, a lane for each, and as many thread blocks along the second dimension of the grid as a tile has
  * rows for: warps take leaves in turns, and the first one joins those of a tile.
  */
@@ -173,8 +241,31 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /*
- * Integers: a thread for each row, as they are rare.
+ * Integers, as they are rare, by a thread block for each row, or for each part of one.
  */
+
+/* The sum of what the threads of a block have, in the first one. */
+static __device__ uint64_t sum_of_threads(uint64_t sum, uint64_t sums[THREADS])
+{
+    sums[threadIdx.x] = sum;
+    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
+    const uint64_t total = threadIdx.x == 0 ? sums[0] : 0;
+    __syncthreads();
+    return total;
+}
+
+static __device__ __forceinline__ uint64_t sum_of_products(const struct pair &pair, uint64_t length)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = threadIdx.x; i < length; i += THREADS)
+        sum += step_decode_integer(pair.x->dtype, pair.x0 + (int64_t)i * pair.x->stride) *
+               step_decode_integer(pair.y->dtype, pair.y0 + (int64_t)i * pair.y->stride);
+    return sum;
+}
 
 static __global__ void __launch_bounds__(THREADS)
     dot_integers(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
@@ -184,19 +275,41 @@ static __global__ void __launch_bounds__(THREADS)
     const struct step_tile tile = step_block_tile(tiles, begin);
     for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++) {
         const struct pair pair = pair_of(rows, row);
-        uint64_t sum = 0;
-        for (uint64_t i = threadIdx.x; i < step_length(&rows, pair.x, row); i += THREADS)
-            sum += step_decode_integer(pair.x->dtype, pair.x0 + (int64_t)i * pair.x->stride) *
-                   step_decode_integer(pair.y->dtype, pair.y0 + (int64_t)i * pair.y->stride);
-        sums[threadIdx.x] = sum;
-        for (unsigned half = THREADS / 2; half > 0; half /= 2) {
-            __syncthreads();
-            if (threadIdx.x < half)
-                sums[threadIdx.x] += sums[threadIdx.x + half];
-        }
+        const uint64_t sum = sum_of_threads(sum_of_products(pair, step_length(&rows, pair.x, row)), sums);
         if (threadIdx.x == 0)
-            step_encode_integer(rows.output.dtype, sums[0], step_row(&rows, &rows.output, row));
-        __syncthreads();
+            step_encode_integer(rows.output.dtype, sum, step_row(&rows, &rows.output, row));
+    }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    dot_integer_blocks(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
+                       uint64_t begin)
+{
+    __shared__ uint64_t sums[THREADS];
+    const struct step_tile tile = step_block_tile(tiles, begin);
+    for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++)
+        for (uint64_t part = tile.begin; part < tile.end; part++) {
+            const uint64_t sum =
+                sum_of_threads(sum_of_products(part_of(rows, row, part), part_length(rows, part)), sums);
+            if (threadIdx.x == 0)
+                step_encode_integer(rows.output.dtype, sum, part_at(rows, row, part));
+        }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    dot_join_integers(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
+                      uint64_t begin)
+{
+    __shared__ uint64_t sums[THREADS];
+    const struct step_tile tile = step_block_tile(tiles, begin);
+    for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++) {
+        const uint64_t *numbers = (const uint64_t *)step_row(&rows, &rows.input, row);
+        uint64_t sum = 0;
+        for (uint64_t i = threadIdx.x; i < rows.input.length; i += THREADS)
+            sum += numbers[i];
+        sum = sum_of_threads(sum, sums);
+        if (threadIdx.x == 0)
+            step_encode_integer(rows.output.dtype, sum, step_row(&rows, &rows.output, row));
     }
 }
 
@@ -227,5 +340,32 @@ extern "C" int dot_launch(const struct step_rows *rows, const void *params, cons
             dot_columns<ANY><<<columns_grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
         else
             by_rows<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
+    });
+}
+
+extern "C" int dot_parts_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
+                                uint64_t begin, uint64_t end, void *stream)
+{
+    auto *const kernel = codec_is_integer(rows->input.dtype) ? dot_integer_blocks
+                         : are_dense(rows, SCAND_DTYPE_F32)  ? dot_blocks<SCAND_DTYPE_F32>
+                         : are_dense(rows, SCAND_DTYPE_F64)  ? dot_blocks<SCAND_DTYPE_F64>
+                         : are_dense(rows, SCAND_DTYPE_F16)  ? dot_blocks<SCAND_DTYPE_F16>
+                                                             : dot_blocks<ANY>;
+    (void)params;
+    return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
+        kernel<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
+    });
+}
+
+extern "C" int dot_join_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
+                               uint64_t begin, uint64_t end, void *stream)
+{
+    const bool integers = codec_is_integer(rows->input.dtype);
+    (void)params;
+    return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
+        if (integers)
+            dot_join_integers<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
+        else
+            dot_join_rows<<<grid, WARP, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
     });
 }

@@ -25,6 +25,7 @@ static void dot_describe(const struct step *step, char *out, size_t size)
 const struct operation operation_dot = {
     .kernel = &dot_kernel,
     .most_samples = LIMIT_JOINED_SAMPLES,
+    .divides = true,
     .check = dot_check,
     .work = dot_work,
     .describe = dot_describe,
