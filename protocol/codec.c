@@ -22,6 +22,7 @@
 #define REST_MAPS(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), DETAIL##_MAX, &msg_##DETAIL##_type
 #define REST_TEXTS(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
 #define REST_STEPS(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
+#define REST_JOBS(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
 #define REST_ITEMS(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), UINT32_MAX, &msg_##DETAIL##_type
 #define IS_REQUIRED true
 #define IS_OPTIONAL false
@@ -34,6 +35,7 @@
     static_assert(sizeof NAME##_rows / sizeof NAME##_rows[0] <= 64, "fields are noted in 64 bits");
 #define X(NAME, FIELDS) MAP_TYPE(NAME, FIELDS, 0)
 FIRST_MAPS(X)
+JOB_MAPS(X)
 LAST_MAPS(X)
 #undef X
 #define X(NAME, FIELDS, ...) MAP_TYPE(NAME, FIELDS, offsetof(struct msg_##NAME, given))
@@ -134,6 +136,12 @@ static int put_step(msgpack_packer *packer, const union msg_step *step)
     return put_map(packer, step_types[step->operation], step);
 }
 
+static int put_job(msgpack_packer *packer, const struct msg_batch_job *job)
+{
+    return job->runs ? put_map(packer, &msg_job_run_params_type, &job->run)
+                     : put_map(packer, &msg_job_submit_params_type, &job->submit);
+}
+
 static int put_item(msgpack_packer *packer, const struct field *field, const void *items, uint32_t i)
 {
     switch (field->kind) {
@@ -147,6 +155,8 @@ static int put_item(msgpack_packer *packer, const struct field *field, const voi
         return put_text(packer, ((const char(*)[LIMIT_NAME_BYTES])items)[i]);
     case FIELD_STEPS:
         return put_step(packer, (const union msg_step *)items + i);
+    case FIELD_JOBS:
+        return put_job(packer, (const struct msg_batch_job *)items + i);
     default:
         assert(field->kind == FIELD_MAPS || field->kind == FIELD_ITEMS);
         return put_map(packer, field->of, member(items, i * ((const struct map_type *)field->of)->size_bytes));

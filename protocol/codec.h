@@ -7,7 +7,8 @@
  *   notification [2, method, [params]]
  *
  * Unknown fields are ignored, so that later versions can add some, unless the reader is strict, as it always is with
- * job.run; a missing required one, a duplicate, a wrong type or a value out of range is an error that names the field.
+ * jobs that have steps; a missing required one, a duplicate, a wrong type or a value out of range is an error that
+ * names the field.
  */
 #ifndef PROTOCOL_CODEC_H
 #define PROTOCOL_CODEC_H
@@ -35,6 +36,7 @@ struct field {
         FIELD_MAPS,
         FIELD_TEXTS,
         FIELD_STEPS,
+        FIELD_JOBS,
         FIELD_ITEMS
     } kind;
     bool required;

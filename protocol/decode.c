@@ -349,6 +349,26 @@ static int read_step(struct reader *reader, const msgpack_object *object, union 
     return read_map(reader, object, step_types[operation], out);
 }
 
+/* Its steps show which kind of job it is. One that has some is read as job.run reads it. */
+static int read_job(struct reader *reader, const msgpack_object *object, struct msg_batch_job *job)
+{
+    const bool strict = reader->strict, asked = reader->asked;
+    if (object->type != MSGPACK_OBJECT_MAP)
+        return reader_fail(reader, "is %s; expected: a map", type_name(object));
+    job->runs = pair_find(object, "steps") != NULL;
+    if (!job->runs) {
+        memset(&job->submit, 0, sizeof job->submit);
+        return read_map(reader, object, &msg_job_submit_params_type, &job->submit);
+    }
+    memset(&job->run, 0, sizeof job->run);
+    reader->strict = true;
+    reader->asked = false;
+    int code = read_map(reader, object, &msg_job_run_params_type, &job->run);
+    reader->strict = strict;
+    reader->asked = asked;
+    return code;
+}
+
 static int read_item(struct reader *reader, const msgpack_object *object, const struct field *field, void *items,
                      uint32_t i)
 {
@@ -363,6 +383,8 @@ static int read_item(struct reader *reader, const msgpack_object *object, const 
         return read_text(reader, object, LIMIT_NAME_BYTES - 1, ((char(*)[LIMIT_NAME_BYTES])items)[i]);
     case FIELD_STEPS:
         return read_step(reader, object, (union msg_step *)items + i);
+    case FIELD_JOBS:
+        return read_job(reader, object, (struct msg_batch_job *)items + i);
     default:
         assert(field->kind == FIELD_MAPS);
         return read_map(reader, object, field->of,
@@ -372,7 +394,7 @@ static int read_item(struct reader *reader, const msgpack_object *object, const 
 
 static int read_list(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
 {
-    unsigned least = field->kind == FIELD_MAPS ? 0 : 1;
+    unsigned least = field->kind == FIELD_MAPS || field->kind == FIELD_JOBS ? 0 : 1;
     if (object->type != MSGPACK_OBJECT_ARRAY)
         return reader_fail(reader, "is %s; expected: a list", type_name(object));
     uint32_t count = object->via.array.size;
@@ -543,15 +565,42 @@ static struct reader reader_of(const struct message *message, struct error *erro
                            .error = error};
 }
 
+/* A list of jobs, which is long, comes last in its struct: NULL where there is none. */
+static const struct field *jobs_of(const struct map_type *type)
+{
+    const struct field *last = type->field_count > 0 ? &type->fields[type->field_count - 1] : NULL;
+    return last && last->kind == FIELD_JOBS ? last : NULL;
+}
+
+static void jobs_move(const struct field *field, const void *from, void *to)
+{
+    const struct msg_batch_job *jobs = (const void *)((const char *)from + field->offset);
+    struct msg_batch_job *out = (void *)((char *)to + field->offset);
+    uint32_t count;
+    memcpy(&count, (const char *)from + field->count_offset, sizeof count);
+    for (uint32_t i = 0; i < count; i++) {
+        out[i].runs = jobs[i].runs;
+        if (jobs[i].runs)
+            out[i].run = jobs[i].run;
+        else
+            out[i].submit = jobs[i].submit;
+    }
+}
+
 /* Reads aside first, so that *out stays as it is when a field is wrong. */
 static int read_aside(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out)
 {
     union any_map map;
-    memset(&map, 0, type->size_bytes);
+    const struct field *jobs = jobs_of(type);
+    const size_t size_bytes = jobs ? jobs->offset : type->size_bytes;
+    memset(&map, 0, size_bytes);
     int code = read_map(reader, object, type, &map);
-    if (!code)
-        memcpy(out, &map, type->size_bytes);
-    return code;
+    if (code)
+        return code;
+    memcpy(out, &map, size_bytes);
+    if (jobs)
+        jobs_move(jobs, &map, out);
+    return 0;
 }
 
 int message_read(const struct message *message, const struct map_type *type, void *out, struct error *error)

@@ -12,7 +12,7 @@
 /* The wire. */
 #define LIMIT_MESSAGE_BYTES    KIB(64)
 #define LIMIT_FIRST_READ_BYTES KIB(2)   /* of a connection: hello, and what comes with it */
-#define LIMIT_MESSAGE_DEPTH    8        /* nested arrays and maps */
+#define LIMIT_MESSAGE_DEPTH    9        /* nested arrays and maps: strides of a step's operand in a batch */
 #define LIMIT_MESSAGE_FDS      128      /* descriptors that one message may announce */
 #define LIMIT_MESSAGE_MS       5000     /* from a message's first byte to its last */
 #define LIMIT_HELLO_MS         5000     /* from the beginning of a connection to its hello */

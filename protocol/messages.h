@@ -16,6 +16,8 @@
  *   MAPS  list of up to DETAIL_MAX structs     members as above; detail: the struct's name
  *   TEXTS list of 1 to detail texts            members: NAME[detail][LIMIT_NAME_BYTES], NAME_count
  *   STEPS list of 1 to detail steps            members: NAME[detail], NAME_count; each is a union msg_step
+ *   JOBS  list of up to detail jobs            members: NAME_count, NAME[detail]; each is a struct msg_batch_job, which
+ *                                              is one with steps where the map has them; the last field of its map
  *   ITEMS list of any length of structs        members: *NAME, NAME_count, for the sender alone; message_read leaves
  *                                              them zero, and message_read_item reads them; detail: the struct's name
  * Optional fields left out are zero. Rows may have further columns, which are for others.
@@ -32,16 +34,15 @@
 #define accumulator_words_MAX SCAND_ACCUMULATOR_COUNT
 #define reduction_words_MAX   SCAND_REDUCTION_COUNT
 
-#define device_MAX            LIMIT_MAPS
-#define kernel_MAX            LIMIT_MAPS
-#define job_row_MAX           LIMIT_MAPS
-#define client_row_MAX        LIMIT_MAPS
-#define trace_event_MAX       LIMIT_MAPS
-#define then_step_MAX         SCAND_STEPS_MAX
-#define parameter_MAX         LIMIT_PARAMETERS
-#define operand_MAX           LIMIT_OPERANDS
-#define job_submit_params_MAX LIMIT_BATCH_JOBS
-#define job_outcome_MAX       LIMIT_BATCH_JOBS
+#define device_MAX      LIMIT_MAPS
+#define kernel_MAX      LIMIT_MAPS
+#define job_row_MAX     LIMIT_MAPS
+#define client_row_MAX  LIMIT_MAPS
+#define trace_event_MAX LIMIT_MAPS
+#define then_step_MAX   SCAND_STEPS_MAX
+#define parameter_MAX   LIMIT_PARAMETERS
+#define operand_MAX     LIMIT_OPERANDS
+#define job_outcome_MAX LIMIT_BATCH_JOBS
 
 // clang-format off
 #define HELLO_PARAMS(X, S)                            \
@@ -59,6 +60,7 @@
     X(S, row_samples,       U64, REQUIRED, UINT64_MAX)         \
     X(S, job_steps,         U64, OPTIONAL, UINT64_MAX)         \
     X(S, batch_jobs,        U64, OPTIONAL, UINT64_MAX)         \
+    X(S, batch_steps,       U64, OPTIONAL, 1)         \
     X(S, file_chunk_bytes,  U64, OPTIONAL, UINT64_MAX)
 
 #define DEVICE_FIELDS(X, S)                                    \
@@ -183,7 +185,7 @@
     X(S, download_us, U64, REQUIRED, UINT64_MAX)               \
     X(S, total_us,    U64, REQUIRED, UINT64_MAX)
 
-#define JOB_BATCH_PARAMS(X, S) X(S, jobs, MAPS, REQUIRED, job_submit_params)
+#define JOB_BATCH_PARAMS(X, S) X(S, jobs, JOBS, REQUIRED, LIMIT_BATCH_JOBS)
 
 /* How a job of a batch ended: times, or an error. */
 #define JOB_OUTCOME(X, S)                                      \
@@ -404,6 +406,10 @@
     X(operand, OPERAND_FIELDS)                        \
     X(operation, OPERATION_FIELDS)
 
+#define JOB_MAPS(X)                                   \
+    X(job_submit_params, JOB_SUBMIT_PARAMS)           \
+    X(job_run_params, JOB_RUN_PARAMS)
+
 #define LAST_MAPS(X)                                  \
     X(hello_params, HELLO_PARAMS)                     \
     X(hello_result, HELLO_RESULT)                     \
@@ -415,9 +421,7 @@
     X(buffer_import_device_result, BUFFER_IMPORT_DEVICE_RESULT) \
     X(buffer_export_result, BUFFER_EXPORT_RESULT)     \
     X(buffer_id, BUFFER_FIELDS)                       \
-    X(job_submit_params, JOB_SUBMIT_PARAMS)           \
     X(job_submit_result, JOB_SUBMIT_RESULT)           \
-    X(job_run_params, JOB_RUN_PARAMS)                 \
     X(job_batch_params, JOB_BATCH_PARAMS)             \
     X(job_outcome, JOB_OUTCOME)                       \
     X(job_batch_result, JOB_BATCH_RESULT)             \
@@ -439,7 +443,7 @@
     X(group_begin_params, GROUP_BEGIN_PARAMS)         \
     X(group_label, GROUP_LABEL)
 
-#define MAPS_LIST(X) FIRST_MAPS(X) OPERATIONS(X) LAST_MAPS(X)
+#define MAPS_LIST(X) FIRST_MAPS(X) OPERATIONS(X) JOB_MAPS(X) LAST_MAPS(X)
 
 /* Every request: X(handler, method, params, result). A method without its handler is a link error in the daemon. */
 #define METHODS(X)                                                                   \
@@ -496,6 +500,7 @@ enum method {
 #define MEMBER_MAPS(NAME, DETAIL)  struct msg_##DETAIL NAME[DETAIL##_MAX]; uint32_t NAME##_count;
 #define MEMBER_TEXTS(NAME, DETAIL) char NAME[DETAIL][LIMIT_NAME_BYTES]; uint32_t NAME##_count;
 #define MEMBER_STEPS(NAME, DETAIL) union msg_step NAME[DETAIL]; uint32_t NAME##_count;
+#define MEMBER_JOBS(NAME, DETAIL)  uint32_t NAME##_count; struct msg_batch_job NAME[DETAIL];
 #define MEMBER_ITEMS(NAME, DETAIL) const struct msg_##DETAIL *NAME; uint32_t NAME##_count;
 #define MEMBER(S, NAME, KIND, PRESENCE, DETAIL, ...) MEMBER_##KIND(NAME, DETAIL)
 // clang-format on
@@ -532,6 +537,17 @@ union msg_step {
     struct msg_##NAME {      \
         FIELDS(MEMBER, NAME) \
     };
+JOB_MAPS(X)
+
+/* A job of a batch. Of the union nothing but the one that it is is there: neither zero nor sent. */
+struct msg_batch_job {
+    bool runs; /* it has steps, as job.run takes them */
+    union {
+        struct msg_job_submit_params submit;
+        struct msg_job_run_params run;
+    };
+};
+
 LAST_MAPS(X)
 #undef X
 

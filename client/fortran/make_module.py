@@ -106,11 +106,13 @@ def functions(header, known):
 
 def argument(declaration, following, known):
     """A dummy argument's name and its declaration."""
-    kind, stars, name = re.fullmatch(r"((?:const )?(?:struct |enum )?\w+) (\**)(\w+)", declaration).groups()
+    kind, stars, name = re.fullmatch(r"((?:const )?(?:struct |enum )?\w+) ((?:\*const )?\**)(\w+)", declaration).groups()
     constant, kind = kind.startswith("const "), kind.removeprefix("const ")
     intent = "intent(in)" if constant else "intent(inout)"
     if kind == "scand_progress":
         return name, f"type(c_funptr), value :: {name}"
+    if stars == "*const *":
+        return name, f"type(c_ptr), intent(in) :: {name}(*)"
     if stars == "**" or (stars and kind.startswith("struct ") and following == "size_t count" and not constant):
         many = "(*)" if name == "out" and following is None and "count" in declaration else ""
         return name, f"type(c_ptr), intent(out) :: {name}{many}"
@@ -137,7 +139,7 @@ def wrapped(line, indent):
 
 def interface(result, name, arguments, known):
     dummies = [argument(one, (arguments[i + 1 :] or [None])[0], known) for i, one in enumerate(arguments)]
-    if name == "scand_submit_many":  # the one that fills an array of handles
+    if name in ("scand_submit_many", "scand_task_submit_many"):  # those that fill an array of handles
         dummies[-1] = ("out", "type(c_ptr), intent(out) :: out(*)")
     listed = ", ".join(dummy for dummy, _ in dummies)
     pointer = "*" in result

@@ -38,18 +38,33 @@ static int batch_done(struct scand *daemon, struct pending *pending, const struc
     return code;
 }
 
-/* In one message, which has room for LIMIT_BATCH_JOBS of any jobs. *sent counts the jobs. */
-static int batch_send(struct scand *daemon, struct scand_job **jobs, size_t count, size_t *sent)
+static int params_fill(struct msg_job_batch_params *params, struct scand_job **jobs, size_t count)
 {
-    struct msg_job_batch_params params = {.jobs_count = (uint32_t)count};
+    params->jobs_count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
         int code = job_make_ready(jobs[i]);
         if (code)
             return code;
-        params.jobs[i] = jobs[i]->params.submit;
+        params->jobs[i].runs = jobs[i]->method == METHOD_job_run;
+        if (params->jobs[i].runs)
+            params->jobs[i].run = jobs[i]->params.run;
+        else
+            params->jobs[i].submit = jobs[i]->params.submit;
     }
+    return 0;
+}
+
+/* In one message; -EMSGSIZE: it has no room for so many tasks. *sent counts the jobs. */
+static int batch_send(struct scand *daemon, struct scand_job **jobs, size_t count, size_t *sent)
+{
+    struct msg_job_batch_params *params = malloc(sizeof *params); /* more than a thread may have of stack */
+    if (!params)
+        return session_fail(daemon, -ENOMEM, "out of memory for a message of %zu jobs", count);
     uint32_t msgid = session_next_msgid(daemon, 0);
-    int code = session_send(daemon, msgid, &(struct call){.method = METHOD_job_batch, .params = &params});
+    int code = params_fill(params, jobs, count);
+    if (!code)
+        code = session_send(daemon, msgid, &(struct call){.method = METHOD_job_batch, .params = params});
+    free(params);
     if (code && code != -EPIPE)
         return code;
     for (size_t i = 0; i < count; i++) {
@@ -70,14 +85,26 @@ static int one_send(struct scand_job *job, size_t *sent)
     return code;
 }
 
-/* In as few messages as the daemon takes; to an older one, one by one. */
+static size_t batch_most(const struct scand *daemon, const struct scand_job *job)
+{
+    if (job->method == METHOD_job_run && !daemon->batches_tasks)
+        return 1;
+    return daemon->batch_jobs < LIMIT_BATCH_JOBS ? daemon->batch_jobs : LIMIT_BATCH_JOBS;
+}
+
+/* In as few messages as the daemon takes; to an older one, one by one. A message has room for as many scans as it may
+ * have, and for fewer tasks of many steps. */
 static int jobs_send(struct scand *daemon, struct scand_job **jobs, size_t count, size_t *sent)
 {
-    const size_t most = daemon->batch_jobs < LIMIT_BATCH_JOBS ? daemon->batch_jobs : LIMIT_BATCH_JOBS;
+    size_t most = batch_most(daemon, jobs[0]);
     int code = 0;
     for (size_t first = 0; first < count && !code; first = *sent) {
         size_t next = count - first < most ? count - first : most;
         code = next > 1 ? batch_send(daemon, jobs + first, next, sent) : one_send(jobs[first], sent);
+        if (code == -EMSGSIZE && next > 1) {
+            most = next / 2;
+            code = 0;
+        }
     }
     return code;
 }
@@ -106,7 +133,31 @@ static int jobs_submit(struct scand *daemon, struct scand_job **jobs, size_t cou
     return 0;
 }
 
-int scand_submit_many(struct scand *daemon, const struct scand_scan *scans, size_t count, struct scand_job **out)
+/* What is submitted: one of the lists is not NULL. */
+struct many {
+    const struct scand_scan *scans;
+    const struct scand_task *const *tasks;
+};
+
+static struct scand_job *job_of(struct scand *daemon, struct many what, size_t i)
+{
+    return what.scans ? job_new(daemon, &what.scans[i]) : job_new_of_task(daemon, what.tasks[i]);
+}
+
+/* All of them, or none: then the message says which is wrong. */
+static int jobs_make(struct scand *daemon, struct many what, size_t count, struct scand_job **jobs)
+{
+    size_t made = 0;
+    while (made < count && (jobs[made] = job_of(daemon, what, made)))
+        made++;
+    if (made == count)
+        return 0;
+    struct error error = *session_error(daemon);
+    jobs_drop(jobs, made);
+    return session_fail(daemon, error.code, "%s %zu: %s", what.scans ? "scan" : "task", made, error.message);
+}
+
+static int submit_many(struct scand *daemon, struct many what, size_t count, struct scand_job **out)
 {
     SESSION_GUARD(daemon);
     int code = submission_check(daemon);
@@ -117,18 +168,22 @@ int scand_submit_many(struct scand *daemon, const struct scand_scan *scans, size
     struct scand_job **jobs = calloc(count, sizeof *jobs);
     if (!jobs)
         return (int)status_from_errno(session_fail(daemon, -ENOMEM, "out of memory for %zu jobs", count));
-    size_t made = 0;
-    while (made < count && (jobs[made] = job_new(daemon, &scans[made])))
-        made++;
-    if (made < count) {
-        struct error error = *session_error(daemon);
-        jobs_drop(jobs, made);
-        code = session_fail(daemon, error.code, "scan %zu: %s", made, error.message);
-    } else {
+    code = jobs_make(daemon, what, count, jobs);
+    if (!code)
         code = jobs_submit(daemon, jobs, count);
-    }
     if (code == 0)
         memcpy(out, jobs, count * sizeof *jobs);
     free(jobs);
     return (int)status_from_errno(code);
+}
+
+int scand_submit_many(struct scand *daemon, const struct scand_scan *scans, size_t count, struct scand_job **out)
+{
+    return submit_many(daemon, (struct many){.scans = scans}, count, out);
+}
+
+int scand_task_submit_many(struct scand *daemon, const struct scand_task *const *tasks, size_t count,
+                           struct scand_job **out)
+{
+    return submit_many(daemon, (struct many){.tasks = tasks}, count, out);
 }

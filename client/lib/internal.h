@@ -185,7 +185,8 @@ struct scand {
     char server[LIMIT_NAME_BYTES];
     uint8_t *hello; /* the answer to it, of hello_size bytes */
     size_t hello_size;
-    bool runs_tasks;         /* the daemon has job.run */
+    bool runs_tasks;         /* the daemon has job.run, */
+    bool batches_tasks;      /* and takes several such jobs in one message */
     uint64_t job_steps;      /* that the daemon takes */
     uint64_t batch_jobs;     /* in one message, likewise */
     struct pending *pending; /* the latest first: a progress callback may call while another call waits */
@@ -521,6 +522,7 @@ int submission_check(struct scand *daemon);
 /* A job that is checked and prepared, but not yet submitted nor listed; its caller's to free. NULL and the session's
  * error. */
 struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan);
+struct scand_job *job_new_of_task(struct scand *daemon, const struct scand_task *task);
 
 /* rows.c */
 /* The caller's array. Programs built with another version have rows of another size: what both know is copied. */

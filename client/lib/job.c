@@ -48,6 +48,11 @@ struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan)
     return job_create(daemon, (struct submission){.scan = scan}, NULL, NULL);
 }
 
+struct scand_job *job_new_of_task(struct scand *daemon, const struct scand_task *task)
+{
+    return job_create(daemon, (struct submission){.task = task}, NULL, NULL);
+}
+
 static bool is_full(const struct scand *daemon)
 {
     return daemon->jobs_open >= daemon->client_jobs;

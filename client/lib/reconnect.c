@@ -29,6 +29,7 @@ static int greeting_apply(struct scand *daemon)
     /* Its limits are for it to enforce: what it refuses, it explains. But fields that it does not know, it ignores. */
     daemon->job_steps = result->limits.job_steps;
     daemon->batch_jobs = result->limits.batch_jobs;
+    daemon->batches_tasks = result->limits.batch_steps != 0;
     daemon->client_jobs = result->limits.client_jobs;
     if (strcmp(daemon->server, result->server) != 0) /* programs may be reading it */
         memcpy(daemon->server, result->server, sizeof daemon->server);

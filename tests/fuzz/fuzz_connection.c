@@ -68,6 +68,11 @@ static bool is_heavy_submit(const struct msg_job_submit_params *params)
 }
 
 /* What would take, or wait for, longer than an input may: large jobs, much memory, requests that wait. */
+static bool is_heavy_run(const struct msg_job_run_params *params)
+{
+    return is_heavy_tensor(&params->input) || is_heavy_tensor(&params->output);
+}
+
 static bool is_heavy(const struct message *message)
 {
     static union any params;
@@ -88,7 +93,8 @@ static bool is_heavy(const struct message *message)
         return heavy || is_heavy_tensor(&params.job_run_params.input) || is_heavy_tensor(&params.job_run_params.output);
     case METHOD_job_batch:
         for (uint32_t i = 0; i < params.job_batch_params.jobs_count; i++)
-            heavy |= is_heavy_submit(&params.job_batch_params.jobs[i]);
+            heavy |= params.job_batch_params.jobs[i].runs ? is_heavy_run(&params.job_batch_params.jobs[i].run)
+                                                          : is_heavy_submit(&params.job_batch_params.jobs[i].submit);
         return heavy;
     default:
         return false;
@@ -221,7 +227,7 @@ static void submit_batch(struct caller *caller)
     memset(&params, 0, sizeof params);
     params.jobs_count = take_below(&caller->supply, 4);
     for (uint32_t i = 0; i < params.jobs_count; i++)
-        params.jobs[i] = take_submit(&caller->supply);
+        params.jobs[i].submit = take_submit(&caller->supply);
     ask(caller, METHOD_job_batch, &params, NULL, 0);
 }
 

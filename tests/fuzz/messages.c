@@ -100,7 +100,11 @@ static void add_hello(void)
 static void add_batch(void)
 {
     static const struct msg_job_batch_params params = {
-        .jobs_count = 3, .jobs = {{.axis = 1, .passes_count = 1}, {.passes_count = 2}, {.deadline_ms = 5}}};
+        .jobs_count = 3,
+        .jobs = {{.submit = {.axis = 1, .passes_count = 1}},
+                 {.runs = true,
+                  .run = {.axis = 1, .steps_count = 1, .steps = {{.scan = {OPERATION_scan, .passes_count = 2}}}}},
+                 {.submit = {.deadline_ms = 5}}}};
     static const struct msg_job_batch_result result = {
         .jobs_count = 2, .jobs = {{.times = {1, 2, 3, 4, 5}}, {.error = {.code = SCAND_BUSY, .retry_ms = 20}}}};
     const struct msg_job_id id = {.job = 6, .index = 3};

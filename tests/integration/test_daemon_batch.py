@@ -68,6 +68,49 @@ class Batch(BatchTest):
             data = expected({memory.buffer: data}, job)
         self.assertTrue(memory.read() == data)
 
+    def test_chains(self):
+        """Jobs with steps beside those without have the bits of jobs that come alone."""
+        client = self.client()
+        noise = random.Random(6)
+        together, alone, memories = [], [], []
+        for i in range(12):
+            rows, samples = noise.choice([(1, 1000), (3, 17), (2, 600)])
+            pair = [client.create(rows * samples * 4) for _ in range(2)]
+            data = noise.randbytes(pair[0].size)
+            steps = [{"operation": "scan", "passes": ["forward", "backward"]}, {"operation": "demean"}]
+            steps += [{"operation": "triangle", "half_width": 3}, {"operation": "scan", "passes": ["backward"], "op": "max"}]
+            for jobs, memory in zip((together, alone), pair):
+                memory.write(data)
+                place = tensor(memory.buffer, [rows, samples])
+                job = {"input": place, "output": place, "axis": 1, "steps": steps[: 1 + i % 4]}
+                jobs.append(job if i % 5 else scan(place, axis=1))
+            memories.append(pair)
+        for outcome in self.batch(client, together):
+            self.assertIn("times", outcome)
+        for job in alone:
+            client.call("job.run" if "steps" in job else "job.submit", job)
+        for pair in memories:
+            self.assertTrue(pair[0].read() == pair[1].read())
+
+    def test_wrong_chains(self):
+        client = self.client()
+        memory, other = client.create(400), client.create(400)
+        rows, apart = tensor(memory.buffer, [100]), tensor(other.buffer, [100])
+        fill(memory, rows)
+        good = {"input": rows, "output": rows, "axis": 0, "steps": [{"operation": "scan", "passes": ["forward"]}]}
+        wide = {**good, "output": apart, "steps": [{"operation": "triangle", "half_width": 0}]}
+        reads = {**good, "input": apart, "output": tensor(memory.buffer, [100])}
+        outcomes = self.batch(client, [good, wide, reads])
+        self.assertEqual(list(outcomes[0]), ["times"])
+        self.check_outcome(outcomes[1], "invalid", r'^job.run: "steps\[0\].half_width" is 0')
+        self.check_outcome(outcomes[2], "stale", "bytes of")
+        for jobs, message in (
+            ([good, {**good, "demaen": 1}], r'"jobs\[1\].demaen" is 1, but there is no such field'),
+            ([{**good, "steps": []}], r'"jobs\[0\].steps" has 0 items; allowed: 1 to 9'),
+            ([{**good, "steps": good["steps"] * 10}], r'"jobs\[0\].steps" has 10 items; allowed: 1 to 9'),
+        ):
+            self.refused(client, "invalid", message, "job.batch", jobs=jobs)
+
     def test_wrong_ones(self):
         client = self.client()
         memory = client.create(400)

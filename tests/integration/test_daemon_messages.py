@@ -178,6 +178,7 @@ class Fields(DaemonTest):
                 "row_samples": 1 << 33,
                 "job_steps": 8,
                 "batch_jobs": 32,
+                "batch_steps": 1,
                 "file_chunk_bytes": 256 << 20,
             },
         )
@@ -261,13 +262,13 @@ class Envelopes(DaemonTest):
 
     def test_nested_bombs(self):
         self.check(
-            [("lists", b"\x91" * 70000, ""), ("maps", b"\x81\x01" * 9, ""), ("9 levels", b"\x91" * 8 + b"\x90", "")],
+            [("lists", b"\x91" * 70000, ""), ("maps", b"\x81\x01" * 10, ""), ("10 levels", b"\x91" * 9 + b"\x90", "")],
             None,
         )
         deep = 1
-        for _ in range(6):
+        for _ in range(7):
             deep = [deep]
-        self.check([("6 levels in a map", pack([0, 5, "server.ping", [{"x": deep}]]), "protocol")], "malformed")
+        self.check([("7 levels in a map", pack([0, 5, "server.ping", [{"x": deep}]]), "protocol")], "malformed")
         client = self.client()
         self.assertEqual(client.call("server.ping", x=deep[0]), {})
 

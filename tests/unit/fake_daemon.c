@@ -95,6 +95,7 @@ static void answer_hello(struct fake *fake, struct fake_client *client, const st
     result.limits.client_jobs = (uint64_t)fake->client_jobs;
     result.limits.job_steps = (uint64_t)fake->job_steps;
     result.limits.batch_jobs = (uint64_t)fake->batch_jobs;
+    result.limits.batch_steps = (uint64_t)fake->batch_steps;
     snprintf(result.server, sizeof result.server, "fake 1%s", ending(fake));
     send_result(client, message->msgid, &msg_hello_result_type, &result, NULL, 0);
 }
@@ -268,7 +269,19 @@ static void answer_job(struct fake_client *client, uint32_t msgid, const struct 
     send_result(client, msgid, &msg_job_submit_result_type, &result, NULL, 0);
 }
 
-/* Reads either method as a scan, which is what this daemon makes of all. Returns false for what is neither. */
+/* As a scan, which is what this daemon makes of all. */
+static struct msg_job_submit_params submit_of(const struct msg_job_run_params *run)
+{
+    return (struct msg_job_submit_params){.input = run->input,
+                                          .output = run->output,
+                                          .priority = run->priority,
+                                          .deadline_ms = run->deadline_ms,
+                                          .progress = run->progress,
+                                          .ending = run->ending,
+                                          .group = run->group};
+}
+
+/* Reads either method as a scan. Returns false for what is neither. */
 static bool job_read(struct fake *fake, const struct message *message, struct msg_job_submit_params *params)
 {
     struct error error;
@@ -276,13 +289,7 @@ static bool job_read(struct fake *fake, const struct message *message, struct ms
         return message_read(message, &msg_job_submit_params_type, params, &error) == 0;
     if (message->method != METHOD_job_run || message_read(message, &msg_job_run_params_type, &fake->run, &error))
         return false;
-    *params = (struct msg_job_submit_params){.input = fake->run.input,
-                                             .output = fake->run.output,
-                                             .priority = fake->run.priority,
-                                             .deadline_ms = fake->run.deadline_ms,
-                                             .progress = fake->run.progress,
-                                             .ending = fake->run.ending,
-                                             .group = fake->run.group};
+    *params = submit_of(&fake->run);
     return true;
 }
 
@@ -325,7 +332,10 @@ static void answer_batch(struct fake *fake, struct fake_client *client, const st
             snprintf(outcome->error.message, sizeof outcome->error.message, "refused%s", ending(fake));
             continue;
         }
-        job_run(client, &params.jobs[i]);
+        const struct msg_job_submit_params job =
+            params.jobs[i].runs ? submit_of(&params.jobs[i].run) : params.jobs[i].submit;
+        fake->batched_runs += params.jobs[i].runs;
+        job_run(client, &job);
         outcome->times = (struct msg_job_submit_result){i + 1, 2, 3, 4, 5};
     }
     result.jobs_count = params.jobs_count - (uint32_t)fake->forget;
@@ -692,6 +702,7 @@ void fake_init(struct fake *fake)
     fake->version = PROTOCOL_VERSION;
     fake->job_steps = SCAND_STEPS_MAX;
     fake->batch_jobs = LIMIT_BATCH_JOBS;
+    fake->batch_steps = 1;
     fake->client_jobs = LIMIT_CLIENT_JOBS;
     fake->random = 1;
 }

@@ -68,7 +68,8 @@ struct fake {
     atomic_int hold;     /* jobs run on: until 0 and a ping, or cancelled */
     atomic_int progress; /* notifications before a job's answer, or when it is held */
     atomic_int version;  /* that hello chooses */
-    atomic_int batch_jobs;  /* that hello tells of */
+    atomic_int batch_jobs;  /* that hello tells of, */
+    atomic_int batch_steps; /* and whether they may have steps */
     atomic_int refuse;      /* the job at this place of a batch, counted from 1; 0: none */
     atomic_int forget;      /* jobs that are missing at the end of the answer to a batch */
     atomic_int client_jobs; /* that its hello allows */
@@ -78,6 +79,7 @@ struct fake {
     atomic_int loop;        /* its pages lead back */
     /* What has happened. */
     atomic_int seen[METHOD_COUNT];
+    atomic_int batched_runs;  /* jobs with steps that came in batches */
     atomic_int group;         /* of the last job */
     atomic_int numbered;      /* groups that were begun; their numbers are from 100 on */
     _Atomic uint64_t wait_ms; /* of the last buffer.create */

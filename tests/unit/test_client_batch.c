@@ -117,6 +117,115 @@ static void an_older_daemon(void)
     rig_end();
 }
 
+/* Tasks of `steps` scans, the i-th of what the i-th scan is of; the caller's to destroy. */
+static void tasks_make(struct scand_task *tasks[MANY], int steps)
+{
+    for (int i = 0; i < MANY; i++) {
+        REQUIRE(scand_task_create(&tasks[i]) == SCAND_OK);
+        scand_task_input(tasks[i], &scans[i].input);
+        scand_task_output(tasks[i], &scans[i].output);
+        scand_task_axis(tasks[i], 0);
+        for (int k = 0; k < steps; k++) {
+            scand_task_step(tasks[i], "scan");
+            CHECK_EQ(scand_task_set(tasks[i], "passes", "forward"), SCAND_OK);
+        }
+    }
+}
+
+static void tasks_destroy(struct scand_task *tasks[MANY])
+{
+    for (int i = 0; i < MANY; i++)
+        scand_task_destroy(tasks[i]);
+}
+
+static int tasks_submit(struct scand_task *tasks[MANY], size_t count)
+{
+    return scand_task_submit_many(session, (const struct scand_task *const *)tasks, count, jobs);
+}
+
+static void tasks_in_few_messages(void)
+{
+    struct scand_task *tasks[MANY];
+    begin();
+    tasks_make(tasks, 2);
+    CHECK_EQ(tasks_submit(tasks, MANY), SCAND_OK);
+    for (int i = 0; i < MANY; i++) {
+        CHECK_EQ(scand_wait(jobs[i], -1, NULL), SCAND_OK);
+        CHECK(result(i) == (float)i + 1);
+    }
+    CHECK_EQ(fake.seen[METHOD_job_batch], 2);
+    CHECK_EQ(fake.seen[METHOD_job_run], 1);
+    CHECK_EQ(fake.batched_runs, MANY - 1);
+    release_all(MANY);
+    tasks_destroy(tasks);
+    rig_end();
+}
+
+/* A message has room for fewer of so many steps with so many tensors. */
+static void long_tasks_in_more_messages(void)
+{
+    struct scand_task *tasks[MANY];
+    begin();
+    tasks_make(tasks, 0);
+    const int64_t far = INT64_C(1) << 50;
+    const struct scand_tensor wide = {.buffer = input,
+                                      .offset = 1 << 30,
+                                      .rank = 4,
+                                      .shape = {70000, 70000, 70000, 70000},
+                                      .strides = {far, far, far, far}};
+    for (int i = 0; i < MANY; i++)
+        for (int k = 0; k < 1 + SCAND_STEPS_MAX; k++) {
+            scand_task_step(tasks[i], "scan");
+            scand_task_set(tasks[i], "passes", "forward,backward");
+            scand_task_set(tasks[i], "op", "affine");
+            scand_task_set(tasks[i], "accumulator", "f64");
+            scand_task_set(tasks[i], "intermediate", "f64");
+            scand_task_set(tasks[i], "kind", "exclusive");
+            scand_task_set_number(tasks[i], "demean", 1);
+            scand_task_set_number(tasks[i], "scale", 0.1);
+            CHECK_EQ(scand_task_operand(tasks[i], "coefficients", &wide), SCAND_OK);
+        }
+    CHECK_EQ(tasks_submit(tasks, MANY), SCAND_OK);
+    for (int i = 0; i < MANY; i++)
+        CHECK_EQ(scand_wait(jobs[i], -1, NULL), SCAND_OK);
+    CHECK(fake.seen[METHOD_job_batch] > 2 && fake.seen[METHOD_job_run] <= 1);
+    release_all(MANY);
+    tasks_destroy(tasks);
+    rig_end();
+}
+
+static void tasks_to_an_older_daemon(void)
+{
+    struct scand_task *tasks[MANY];
+    begin();
+    scand_disconnect(session);
+    fake.batch_steps = 0;
+    CHECK_EQ(scand_connect(fake.path, "test", &session), SCAND_OK);
+    const struct scand_scan scan = scan_of(buffer_of(BYTES), buffer_of(BYTES));
+    for (int i = 0; i < MANY; i++)
+        scans[i] = scan;
+    tasks_make(tasks, 1);
+    CHECK_EQ(tasks_submit(tasks, 3), SCAND_OK);
+    CHECK_EQ(scand_wait(jobs[2], -1, NULL), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_job_batch], 0);
+    CHECK_EQ(fake.seen[METHOD_job_run], 3);
+    tasks_destroy(tasks);
+    rig_end();
+}
+
+static void a_wrong_task_among_them(void)
+{
+    struct scand_task *tasks[MANY];
+    begin();
+    tasks_make(tasks, 1);
+    scand_task_set(tasks[2], "kind", "huge");
+    CHECK_EQ(tasks_submit(tasks, 4), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "task 2: ");
+    CHECK_EQ(fake.seen[METHOD_job_batch], 0);
+    tasks_destroy(tasks);
+    rig_end();
+}
+
 /* An answer that breaks the protocol ends every job, and the connection. */
 static void garbage(void)
 {
@@ -188,6 +297,10 @@ int main(int argc, char **argv)
                                         TEST(all_refused),
                                         TEST(a_wrong_one_among_them),
                                         TEST(an_older_daemon),
+                                        TEST(tasks_in_few_messages),
+                                        TEST(long_tasks_in_more_messages),
+                                        TEST(tasks_to_an_older_daemon),
+                                        TEST(a_wrong_task_among_them),
                                         TEST(garbage),
                                         TEST(an_answer_that_is_too_short),
                                         TEST(more_than_the_daemon_reads),

@@ -173,6 +173,11 @@ static void maps_in_maps(void)
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x81\xa4" "axis\x04", "job.batch: field \"jobs[0].axis\" is 4; allowed: 0 to 3");
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\xdc\x00\x21" MAPS_33, "job.batch: field \"jobs\" has 33 items; allowed: 0 to 32");
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x90", NULL);
+    FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x05", "job.batch: field \"jobs[0]\" is an integer; expected: a map");
+    FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x81\xa5steps\x91\x80", "job.batch: field \"jobs[0].steps[0].operation\" is missing");
+    FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x82\xa5steps\x91\x81\xa9operation\xa6" "demean\xa4kind\xa4half",
+          "job.batch: field \"jobs[0].kind\" is \"half\", but there is no such field; there are: input, output, axis, steps, offsets, "
+          "algorithm, priority, deadline_ms, progress, ending, after_failure, group, axes");
     FIELD(job_submit, job_submit_params, SUBMIT("\x05", "\xa4" "axis\x00"),
           "job.submit: field \"input\" is an integer; expected: a map");
     FIELD(job_submit, job_submit_params, SUBMIT("\x80", "\xa4" "axis\x00"),
@@ -224,7 +229,7 @@ static void steps(void)
     FIELD(job_run, job_run_params, "\x81\xa6passes\x91\xa7" "forward",
           "job.run: field \"passes\" is a list, but there is no such field; there are: input, output, axis, steps, "
           "offsets, algorithm, priority, deadline_ms, progress, ending, after_failure, "
-          "group");
+          "group, axes");
     FIELD(job_run, job_run_params, "\x81\xa5input\x81\xa6offzet\xff",
           "job.run: field \"input.offzet\" is -1, but there is no such field; there are: buffer, offset, dtype, shape, strides");
 }

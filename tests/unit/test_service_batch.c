@@ -31,7 +31,7 @@ static void begin(uint32_t count)
     buffer = user_create(anna, ROWS * RIG_ROW_BYTES, SCAND_PLACE_HOST);
     params = (struct msg_job_batch_params){.jobs_count = count};
     for (uint32_t i = 0; i < count; i++)
-        params.jobs[i] = scan_of(1, i);
+        params.jobs[i].submit = scan_of(1, i);
 }
 
 static bool answered_with(uint32_t msgid, uint32_t count)
@@ -81,9 +81,9 @@ static void as_many_as_allowed(void)
 static void wrong_ones_among_others(void)
 {
     begin(5);
-    params.jobs[0].axis = 3;
-    params.jobs[2].output.buffer = 77;
-    params.jobs[4].input.offset = ROWS * RIG_ROW_BYTES;
+    params.jobs[0].submit.axis = 3;
+    params.jobs[2].submit.output.buffer = 77;
+    params.jobs[4].submit.input.offset = ROWS * RIG_ROW_BYTES;
     uint32_t msgid = ask(anna, METHOD_job_batch, &params);
     CHECK_EQ(rig.service.stats.jobs_open, 2);
     rig_complete(0, -EIO);
@@ -100,16 +100,57 @@ static void wrong_ones_among_others(void)
     rig_end();
 }
 
+/* `count` scans of the same rows, one after the other. */
+static struct msg_batch_job chain_of(uint64_t rows, uint64_t first, uint32_t count)
+{
+    const struct msg_job_submit_params scan = scan_of(rows, first);
+    struct msg_batch_job job = {.runs = true,
+                                .run = {.input = scan.input, .output = scan.output, .axis = 1, .steps_count = count}};
+    for (uint32_t i = 0; i < count; i++)
+        job.run.steps[i].scan = (struct msg_scan){.operation = OPERATION_scan, .passes_count = 1};
+    return job;
+}
+
+/* Jobs with steps beside those without: what is wrong with one is said as job.run says it. */
+static void jobs_with_steps(void)
+{
+    begin(5);
+    params.jobs[1] = chain_of(1, 1, 3);
+    params.jobs[2] = chain_of(1, 2, 2);
+    params.jobs[2].run.steps[1].scan.op = SCAND_OPERATOR_AFFINE;
+    params.jobs[3] = chain_of(1, 3, 1);
+    params.jobs[3].run.axis = 3;
+    params.jobs[4] = chain_of(0, 0, LIMIT_STEPS);
+    uint32_t msgid = ask(anna, METHOD_job_batch, &params);
+    CHECK_EQ(rig.service.stats.jobs_open, 2);
+    rig_complete_all();
+    REQUIRE(answered_with(msgid, 5));
+    CHECK(code_of(0) == 0 && code_of(1) == 0 && code_of(4) == 0);
+    CHECK(code_of(2) == SCAND_INVALID && code_of(3) == SCAND_INVALID);
+    CHECK_CONTAINS(result.jobs[2].error.message, "job.run: \"steps[1].op\" is \"affine\"");
+    CHECK_CONTAINS(result.jobs[3].error.message, "job.run: \"axis\" is 3");
+    params.jobs[0] = chain_of(1, 0, 2);
+    params.jobs[1].submit = scan_of(1, 0); /* of what the chain was to write */
+    params.jobs[1].runs = false;
+    params.jobs[0].run.axis = 3;
+    params.jobs_count = 2;
+    msgid = ask(anna, METHOD_job_batch, &params);
+    rig_complete_all();
+    REQUIRE(answered_with(msgid, 2));
+    CHECK(code_of(0) == SCAND_INVALID && code_of(1) == SCAND_STALE);
+    rig_end();
+}
+
 static void none_to_wait_for(void)
 {
     begin(3);
-    params.jobs[0].axis = 3;
-    params.jobs[1] = scan_of(0, 0); /* done at once */
-    params.jobs[2].axis = 3;
+    params.jobs[0].submit.axis = 3;
+    params.jobs[1].submit = scan_of(0, 0); /* done at once */
+    params.jobs[2].submit.axis = 3;
     uint32_t msgid = ask(anna, METHOD_job_batch, &params);
     REQUIRE(answered_with(msgid, 3));
     CHECK(code_of(0) == SCAND_INVALID && code_of(1) == 0 && code_of(2) == SCAND_INVALID);
-    params.jobs[0] = params.jobs[2] = scan_of(0, 0);
+    params.jobs[0].submit = params.jobs[2].submit = scan_of(0, 0);
     msgid = ask(anna, METHOD_job_batch, &params);
     CHECK(answered_with(msgid, 3));
     rig_end();
@@ -182,8 +223,8 @@ static void the_last_is_cancelled(void)
 static void progress_names_the_job(void)
 {
     begin(2);
-    params.jobs[1] = scan_of(8, 10);
-    params.jobs[1].progress = 1;
+    params.jobs[1].submit = scan_of(8, 10);
+    params.jobs[1].submit.progress = 1;
     uint32_t msgid = ask(anna, METHOD_job_batch, &params);
     rig_complete(1, 0);
     struct answer answer = next_answer(anna, NULL, NULL);
@@ -202,7 +243,7 @@ static void msgids_are_shared(void)
     anna->last_msgid = msgid - 1;
     CHECK_CONTAINS(refused(anna, METHOD_job_batch, &params, SCAND_INVALID), "is that of a job that still runs");
     anna->last_msgid = msgid - 1;
-    CHECK_CONTAINS(refused(anna, METHOD_job_submit, &params.jobs[0], SCAND_INVALID),
+    CHECK_CONTAINS(refused(anna, METHOD_job_submit, &params.jobs[0].submit, SCAND_INVALID),
                    "is that of a job that still runs");
     rig_complete_all();
     CHECK(answered_with(msgid, 3));
@@ -212,7 +253,7 @@ static void msgids_are_shared(void)
 static void deadlines_of_each(void)
 {
     begin(4);
-    params.jobs[3].deadline_ms = 1;
+    params.jobs[3].submit.deadline_ms = 1;
     uint32_t msgid = ask(anna, METHOD_job_batch, &params);
     rig_pass(2000);
     rig_complete_all();
@@ -272,6 +313,7 @@ static void draining(void)
 static const struct test tests[] = {TEST(the_last_one_answers),
                                     TEST(as_many_as_allowed),
                                     TEST(wrong_ones_among_others),
+                                    TEST(jobs_with_steps),
                                     TEST(none_to_wait_for),
                                     TEST(queues_and_quotas),
                                     TEST(cancel_one_or_all),

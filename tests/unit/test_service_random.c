@@ -258,7 +258,7 @@ static uint32_t some_batch(struct caller *user)
 {
     struct msg_job_batch_params params = {.jobs_count = (uint32_t)below(below(4) ? 4 : LIMIT_BATCH_JOBS + 1)};
     for (uint32_t i = 0; i < params.jobs_count; i++)
-        params.jobs[i] = some_job(user);
+        params.jobs[i].submit = some_job(user);
     return ask(user, METHOD_job_batch, &params);
 }
 

@@ -324,10 +324,10 @@ static void inside_a_batch(void)
     struct msg_job_batch_result result;
     begin();
     struct msg_job_batch_params batch = {.jobs_count = 3,
-                                         .jobs = {scan_of(in(here, 0, 4), in(there, 0, 4)),
-                                                  scan_of(in(there, 0, 4), in(here, 50, 4)),
-                                                  scan_of(in(here, 90, 4), in(here, 90, 4))}};
-    batch.jobs[0].axis = 3;
+                                         .jobs = {{.submit = scan_of(in(here, 0, 4), in(there, 0, 4))},
+                                                  {.submit = scan_of(in(there, 0, 4), in(here, 50, 4))},
+                                                  {.submit = scan_of(in(here, 90, 4), in(here, 90, 4))}}};
+    batch.jobs[0].submit.axis = 3;
     uint32_t msgid = ask(anna, METHOD_job_batch, &batch);
     rig_complete_all();
     CHECK(answered(anna, msgid, METHOD_job_batch, &result));
@@ -341,9 +341,9 @@ static void inside_a_batch(void)
 static void until_the_batch_is_answered(void)
 {
     begin();
-    struct msg_job_batch_params batch = {
-        .jobs_count = 2,
-        .jobs = {scan_of(in(here, 0, 4), in(there, 0, 4)), scan_of(in(here, 90, 80), in(here, 90, 80))}};
+    struct msg_job_batch_params batch = {.jobs_count = 2,
+                                         .jobs = {{.submit = scan_of(in(here, 0, 4), in(there, 0, 4))},
+                                                  {.submit = scan_of(in(here, 90, 80), in(here, 90, 80))}}};
     uint32_t msgid = ask(anna, METHOD_job_batch, &batch);
     rig_complete(0, -EIO);
     CHECK(is_silent(anna));
@@ -361,8 +361,9 @@ static void refused_batches(void)
 {
     begin();
     submit(in(here, 90, 4), in(here, 90, 4));
-    struct msg_job_batch_params batch = {
-        .jobs_count = 2, .jobs = {scan_of(in(here, 0, 4), in(there, 0, 4)), scan_of(in(here, 20, 4), in(here, 20, 4))}};
+    struct msg_job_batch_params batch = {.jobs_count = 2,
+                                         .jobs = {{.submit = scan_of(in(here, 0, 4), in(there, 0, 4))},
+                                                  {.submit = scan_of(in(here, 20, 4), in(here, 20, 4))}}};
     anna->last_msgid--; /* as if its number were taken twice */
     ask(anna, METHOD_job_batch, &batch);
     uint32_t reader = submit(in(there, 0, 4), in(there, 50, 4)), other = submit(in(here, 20, 4), in(there, 60, 4));

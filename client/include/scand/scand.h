@@ -580,6 +580,11 @@ int scand_task_leaves_rows(const struct scand_task *task);
  * daemon checks. */
 int scand_task_submit(struct scand *daemon, const struct scand_task *task, scand_progress *progress, void *context,
                       struct scand_job **out);
+/* Submits `count` tasks, in their order and with fewer messages, as scand_submit_many does with scans. The same task
+ * may be among them several times; it does the same each time. To a daemon that is older than that they go one by one.
+ */
+int scand_task_submit_many(struct scand *daemon, const struct scand_task *const *tasks, size_t count,
+                           struct scand_job **out);
 
 /*
  * Jobs that people see as one: a file that is worked on in parts, say. `group` of a scan or a reduction, and the option

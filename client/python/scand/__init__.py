@@ -33,6 +33,7 @@ from .functions import (
     submit_many,
     submit_reduce,
     submit_run,
+    submit_run_many,
 )
 from .jobs import Job
 from .memory import asarray, empty, is_shared
@@ -74,5 +75,6 @@ __all__ = [
     "submit_many",
     "submit_reduce",
     "submit_run",
+    "submit_run_many",
     "trim",
 ]

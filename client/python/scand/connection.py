@@ -131,16 +131,29 @@ class Connection:
         raise self.error(status)
 
     def submit_together(self, orders: Sequence[Order]) -> Optional[list[Any]]:
-        """Scans, in few messages; None where the daemon is busy."""
-        scans = ffi.new("struct scand_scan[]", len(orders))
-        for at, order in enumerate(orders):
-            scans[at] = self._placed(order).job[0]
+        """Scans, or chains of steps, in few messages; None where the daemon is busy."""
         jobs = ffi.new("struct scand_job *[]", len(orders))
-        status = self.call(lib.scand_submit_many, self.daemon, scans, len(orders), jobs)
+        if orders and orders[0].pattern.settings.steps:
+            kept = [self._task(order) for order in orders]
+            tasks = ffi.new("struct scand_task *[]", kept)
+            status = self.call(lib.scand_task_submit_many, self.daemon, tasks, len(orders), jobs)
+        else:
+            scans = ffi.new("struct scand_scan[]", len(orders))
+            for at, order in enumerate(orders):
+                scans[at] = self._placed(order).job[0]
+            status = self.call(lib.scand_submit_many, self.daemon, scans, len(orders), jobs)
         if status in BUSY:
             return None
         self.check(status)
         return list(jobs)
+
+    def _task(self, order: Order) -> Any:
+        """A task of the order's own."""
+        tensors = self._placed(order).tensors
+        task = _new_task(order.pattern, self._operands(order))
+        lib.scand_task_input(task, tensors[0])
+        lib.scand_task_output(task, tensors[1])
+        return task
 
     def _placed(self, order: Order) -> _Described:
         """The order as libscand takes it, in memory that the next order of this pattern has, too."""

@@ -236,10 +236,16 @@ def submit_many(
 ) -> list[Job]:
     """Scans of many arrays, with the same options, in few messages: most of what small jobs cost is saved. They end
     some 32 together."""
-    requests = [_request(x, passes, **options) for x in arrays]
+    return _together([_request(x, passes, **options) for x in arrays], client)
+
+
+def _together(requests: Sequence[Request], client: Optional[Client]) -> list[Job]:
+    if not requests:
+        return []
+    user = _user(requests[0], client)
     for request in requests:
-        request.client = _user(requests[0], client)
-    return submit_together(_user(requests[0], client), [Plan(request) for request in requests]) if requests else []
+        request.client = user
+    return submit_together(user, [Plan(request) for request in requests])
 
 
 def _reduce_request(
@@ -344,6 +350,13 @@ def submit_run(
 ) -> Job:
     """The same as run(), without waiting for it, as submit() does."""
     return _submitted(_run_request(x, steps, **options), client)
+
+
+def submit_run_many(
+    arrays: Iterable[ArrayLike], steps: Sequence[ChainStep], *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]
+) -> list[Job]:
+    """The same steps of many arrays, in few messages, as submit_many() has scans."""
+    return _together([_run_request(x, steps, **options) for x in arrays], client)
 
 
 def cumsum(

@@ -79,6 +79,12 @@ class Jobs(PackageTest):
         for x, job in zip(arrays, scand.submit_many(arrays, "forward,backward")):
             self.same(job.result(), np.flip(np.cumsum(np.flip(np.cumsum(x)))))
         self.assertEqual(scand.submit_many([]), [])
+        steps = [("map", {"op": "mul", "by": 2}), ("scan", {"passes": "forward"}), ("map", {"op": "add", "other": np.arange(50.0)})]
+        chained = [whole_numbers((3, 50), seed=i) for i in range(40)]
+        for x, job in zip(chained, scand.submit_run_many(chained, steps)):
+            self.same(job.result(), np.cumsum(2 * x, -1) + np.arange(50.0))
+        self.same(scand.submit_run_many([chained[0]], [("reduce", {"reduction": "max"})])[0].result(), chained[0].max(-1))
+        self.assertEqual(scand.submit_run_many([], steps), [])
         for job in scand.submit_many([np.zeros(3), np.zeros(3)], kind="half", op="max"):
             self.assertIsInstance(job.exception(), ValueError)
 

@@ -20,20 +20,33 @@ static int batch_begin(struct call *call, const struct msg_job_batch_params *par
     return 0;
 }
 
+static int job_take(struct call *call, const struct msg_batch_job *job, struct batch *batch, uint32_t index)
+{
+    return job->runs ? job_admit(call, &job->run, batch, index) : job_admit_submit(call, &job->submit, batch, index);
+}
+
+static void job_refuse(struct client *client, const struct msg_batch_job *job)
+{
+    if (job->runs)
+        job_refuse_outputs(client, &job->run);
+    else
+        stale_refuse(client, &job->submit.output);
+}
+
 /* A job that is not taken is no reason to refuse the others. */
 int handle_job_batch(struct call *call, const struct msg_job_batch_params *params)
 {
     struct batch *batch;
     int r = batch_begin(call, params, &batch);
     for (uint32_t i = 0; r && i < params->jobs_count; i++)
-        stale_refuse(call->client, &params->jobs[i].output);
+        job_refuse(call->client, &params->jobs[i]);
     if (r)
         return r;
     batch->holds = 1;
     batch->result.jobs_count = params->jobs_count;
     for (uint32_t i = 0; i < params->jobs_count; i++) {
         batch->holds++;
-        if (job_admit_submit(call, &params->jobs[i], batch, i + 1) == 0)
+        if (job_take(call, &params->jobs[i], batch, i + 1) == 0)
             continue;
         batch_note_failure(batch, call->client, i, &call->error);
         batch->holds--;

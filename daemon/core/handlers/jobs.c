@@ -22,10 +22,10 @@ int handle_job_run(struct call *call, const struct msg_job_run_params *params)
 {
     const int r = check_submission(call, false);
     if (r) {
-        stale_refuse(call->client, &params->output);
+        job_refuse_outputs(call->client, params);
         return r;
     }
-    return job_admit(call, params);
+    return job_admit(call, params, NULL, 0);
 }
 
 static bool is_meant(const struct job *job, const struct msg_job_id *id)

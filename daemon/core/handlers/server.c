@@ -38,6 +38,7 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
                    .row_samples = LIMIT_ROW_SAMPLES,
                    .job_steps = SCAND_STEPS_MAX,
                    .batch_jobs = LIMIT_BATCH_JOBS,
+                   .batch_steps = 1,
                    .file_chunk_bytes = LIMIT_LOAD_BYTES},
         .operations = call->service->operations,
         .operations_count = OPERATION_COUNT,

@@ -251,8 +251,7 @@ static int job_accept(struct call *call, struct request *request, struct batch *
     return 0;
 }
 
-/* What a refused job was to write is stale: its output, and operands of its steps. */
-static void refuse_outputs(struct client *client, const struct msg_job_run_params *params)
+void job_refuse_outputs(struct client *client, const struct msg_job_run_params *params)
 {
     stale_refuse(client, &params->output);
     for (uint32_t i = 0; i < params->steps_count; i++)
@@ -279,15 +278,15 @@ static int request_accept(struct call *call, struct request *request, int r, str
     return r;
 }
 
-int job_admit(struct call *call, const struct msg_job_run_params *params)
+int job_admit(struct call *call, const struct msg_job_run_params *params, struct batch *batch, uint32_t index)
 {
     struct request request = {.submitted = false};
     struct msg_job_run_params expanded;
     int r = check_room(call, request_method(false));
     if (!r)
-        r = request_accept(call, &request, request_init(&request, params, &expanded, &call->error), NULL, 0);
+        r = request_accept(call, &request, request_init(&request, params, &expanded, &call->error), batch, index);
     if (r)
-        refuse_outputs(call->client, params);
+        job_refuse_outputs(call->client, params);
     return r;
 }
 

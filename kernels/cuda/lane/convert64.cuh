@@ -1,6 +1,7 @@
 /*
- * Words of a leaf whose bytes lie in another order than this machine's: integers, and samples of class f64. What the
- * order is is asked once for a leaf, or costs nothing, as a permutation of bytes by a number in a register.
+ * Words of a leaf whose bytes may lie in another order than this machine's: integers, and samples of class f64. All are
+ * permuted, by numbers that registers hold, those in this machine's order as well: that takes fewer registers, which
+ * these kernels lack, than two ways to go.
  */
 #ifndef KERNELS_CUDA_LANE_CONVERT64_CUH
 #define KERNELS_CUDA_LANE_CONVERT64_CUH
@@ -8,48 +9,47 @@
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/order1/dtypes.h"
 
-/* Between the order of a dtype of 4 bytes and this machine's. */
-DEVICE void words32_order(enum scand_dtype form, uint32_t words[ORDER_LEAF])
-{
-    if (!codec_is_swapped(form))
-        return;
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        words[i] = codec_swap32(words[i]);
-}
-
-/* The same of 8 bytes; lower halves come first. */
-DEVICE void words64_order(enum scand_dtype form, uint32_t words[2 * ORDER_LEAF])
-{
-    if (!codec_is_swapped(form))
-        return;
-#pragma unroll
-    for (int i = 0; i < 2 * ORDER_LEAF; i += 2) {
-        const uint32_t low = words[i];
-        words[i] = codec_swap32(words[i + 1]);
-        words[i + 1] = codec_swap32(low);
-    }
-}
-
-/* How words are written. */
+/* As permutations: a word of 4 bytes, and each half of one of 8 bytes, of its lower and its upper half. */
 struct word_order {
-    bool swapped;
-    uint32_t bytes; /* of a word, as a permutation */
-
-    __device__ __forceinline__ uint32_t of32(uint32_t word) const
-    {
-        return __byte_perm(word, 0, bytes);
-    }
-    /* Word i of those of a leaf, of a number with these halves. */
-    __device__ __forceinline__ uint32_t of64(int i, uint32_t low, uint32_t high) const
-    {
-        return of32((i % 2 != 0) != swapped ? high : low);
-    }
+    uint32_t single, low, high;
 };
 
 DEVICE struct word_order word_order_of(enum scand_dtype form)
 {
-    return {codec_is_swapped(form), order_bytes(form)};
+    if (codec_is_swapped(form))
+        return {0x0123, 0x4567, 0x0123};
+    return {0x3210, 0x3210, 0x7654};
+}
+
+/* Between the order of a dtype of 4 bytes and this machine's, either way. */
+DEVICE uint32_t word32_ordered(struct word_order order, uint32_t word)
+{
+    return __byte_perm(word, 0, order.single);
+}
+
+DEVICE void words32_order(enum scand_dtype form, uint32_t words[ORDER_LEAF])
+{
+    const struct word_order order = word_order_of(form);
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        words[i] = word32_ordered(order, words[i]);
+}
+
+/* The same of 8 bytes. Half i of those of a leaf, of a number with these halves, of which the lower one comes first. */
+DEVICE uint32_t word64_ordered(struct word_order order, int i, uint32_t low, uint32_t high)
+{
+    return __byte_perm(low, high, i % 2 ? order.high : order.low);
+}
+
+DEVICE void words64_order(enum scand_dtype form, uint32_t words[2 * ORDER_LEAF])
+{
+    const struct word_order order = word_order_of(form);
+#pragma unroll
+    for (int i = 0; i < 2 * ORDER_LEAF; i += 2) {
+        const uint32_t low = words[i];
+        words[i] = word64_ordered(order, 0, low, words[i + 1]);
+        words[i + 1] = word64_ordered(order, 1, low, words[i + 1]);
+    }
 }
 
 #endif

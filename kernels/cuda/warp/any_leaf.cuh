@@ -300,15 +300,16 @@ DEVICE void any_write(const struct any_plan &plan, const Target &target, const t
         const struct word_order order = word_order_of(plan.output);
         if (plan.output_bytes == 8)
             target.template put<8>(
-                [&](int i) { return order.of64(i, (uint32_t)x[i / 2], (uint32_t)(x[i / 2] >> 32) ^ flip); });
+                [&](int i) { return word64_ordered(order, i, (uint32_t)x[i / 2], (uint32_t)(x[i / 2] >> 32) ^ flip); });
         else
-            target.template put<4>([&](int i) { return order.of32((uint32_t)x[i]); });
+            target.template put<4>([&](int i) { return word32_ordered(order, (uint32_t)x[i]); });
     } else if (plan.output_bytes == 8) {
         double results[ORDER_LEAF];
         any_results<Sum>(x, half, results);
         const struct word_order order = word_order_of(plan.output);
         target.template put<8>([&](int i) {
-            return order.of64(i, (uint32_t)__double2loint(results[i / 2]), (uint32_t)__double2hiint(results[i / 2]));
+            return word64_ordered(order, i, (uint32_t)__double2loint(results[i / 2]),
+                                  (uint32_t)__double2hiint(results[i / 2]));
         });
     } else if (codec_class(plan.output) == SCAND_CLASS_F64) {
         /* One after the other: there are no registers for f64 beside the sums, and a NaN is a 0 here. */

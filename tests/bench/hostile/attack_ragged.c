@@ -67,7 +67,7 @@ static bool ask_batch(struct line *line, int64_t offset_stride)
     static struct msg_job_batch_params batch;
     batch.jobs_count = LIMIT_BATCH_JOBS;
     for (uint32_t i = 0; i < LIMIT_BATCH_JOBS; i++)
-        batch.jobs[i] = ragged_job(line->buffers[0], offset_stride);
+        batch.jobs[i].submit = ragged_job(line->buffers[0], offset_stride);
     return line_ask(line, METHOD_job_batch, &msg_job_batch_params_type, &batch, NULL, 0);
 }
 
