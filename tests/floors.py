@@ -39,7 +39,7 @@ ALONE = {
     "pthread.h": r"(?!protocol/|daemon/core/).*",
 }
 # Kernels in several files, which all begin with the name of the first.
-PARTED = ("affine", "grid_per_row", "ragged")
+PARTED = ("columns_direct", "affine", "grid_per_row", "ragged")
 # Inside kernels/, the folders and files that each may include from; the longest match counts.
 CUDA_HOST = ("kernels/cuda/launch.h", "kernels/cuda/scan_cuda.h", "kernels/cuda/streams.h", "kernels/cuda/select")
 BELOW_LANE = ("kernels/scan.h", "kernels/order1", "kernels/cuda/select", "kernels/cuda/ptx.cuh")

@@ -50,6 +50,19 @@ template <class T> DEVICE T *settled(T *address)
     return address;
 }
 
+/* atom.add and st.shared: counts one more, and puts how many there were into shared memory, when that is known; here
+ * alone the thread waits for it. */
+DEVICE void count_into(unsigned *counter, unsigned *shared)
+{
+    asm volatile("{\n\t"
+                 ".reg .u32 before;\n\t"
+                 "atom.global.relaxed.gpu.add.u32 before, [%0], 1;\n\t"
+                 "st.shared.u32 [%1], before;\n\t"
+                 "}" ::"l"(counter),
+                 "r"((unsigned)__cvta_generic_to_shared(shared))
+                 : "memory");
+}
+
 /* No instruction, but ways through the code that have different numbers here stay apart. */
 template <int Number> DEVICE void keep_apart()
 {
@@ -62,6 +75,14 @@ DEVICE int lane_index()
 {
     unsigned number;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(number));
+    return (int)number;
+}
+
+/* mov %tid.x, likewise. */
+DEVICE int thread_index()
+{
+    unsigned number;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(number));
     return (int)number;
 }
 

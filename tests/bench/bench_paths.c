@@ -14,6 +14,7 @@
 #define F32     SCAND_DTYPE_F32
 #define F64     SCAND_DTYPE_F64
 #define F16     SCAND_DTYPE_F16
+#define I32     SCAND_DTYPE_I32
 #define HEADER  240
 #define ROWS    CASE_ROWS
 #define COLUMNS CASE_COLUMNS
@@ -44,12 +45,16 @@ static const struct bench_case cases[] = {
     {SUM,    F32, "fb",     10000,     10007, 4,      COLUMNS, 1,       {0}}, /* in shared memory */
     {SUM,    F32, "f",     100000,      1000, 0,      COLUMNS, 1,       {0}}, /* long columns; short ones; few */
     {SUM,    F32, "fb",       300,    333333, 0,      COLUMNS, 1,       {0}},
-    {SUM,    F32, "fb",   1000000,       100, 0,      COLUMNS, 1,       {0}},
     {MAX,    F32, "f",      10000,     10000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}}, /* direct */
     {MAX,    F32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
     {SUM,    F64, "f",      10000,     10000, 0,      COLUMNS, 1,       {CASE_LEFT_OUT, 0, 0}},
     {SUM,    F64, "fb",     10000,     10000, 0,      COLUMNS, 1,       {CASE_LEFT_OUT, 0, 0}},
+    {SUM,    I32, "f",      10000,     10000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
+    {SUM,    I32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
+    {SUM,    F16, "f",      10000,     10000, 0,      COLUMNS, 1,       {0, 0, CASE_LEFT_OUT}},
     {SUM,    F16, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0, 0, CASE_LEFT_OUT}},
+    {MAX,    F32, "fb",     10000,     10007, 4,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
+    {SUM,    F32, "fb",   1000000,       100, 0,      COLUMNS, 1,       {0}},
     {MAX,    F32, "fb",       100,   1000000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
     {MAX,    F32, "fb",        10,  10000000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
     {AFFINE, F32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0}},

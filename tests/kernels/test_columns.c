@@ -159,6 +159,18 @@ static void direct_columns(const struct group *group)
         struct scan_case c = direct_case(i, list[5][0], list[5][1]);
         check(group, &c);
     }
+    /* As many columns as make pairs, at pitches that keep them so, or do not. */
+    static const uint64_t even[][2] = {{15, 34}, {530, 32}, {1500, 38}, {17000, 18}};
+    for (unsigned i = 0; i < 4 * SCAND_DTYPE_COUNT; i++) {
+        struct scan_case c = direct_case(i, even[i % 4][0], even[i % 4][1]);
+        const enum scand_dtype input = c.rule.input;
+        if (codec_bytes(input) == 2 && i / 2 % 2)
+            c.rule.output = SCAND_DTYPE_F32;
+        c.in_place = c.in_place && c.rule.output == input;
+        c.input.axis_gap = (int64_t)(i / 4 % 3) * (int64_t)codec_bytes(input);
+        c.output.axis_gap = i / 12 % 2 * 2 * (int64_t)codec_bytes(c.rule.output);
+        check(group, &c);
+    }
     for (unsigned i = 1; i < 5; i++) {
         struct scan_case c = direct_case(i, 32 * 16384 + 530, 5), affine = direct_affine_case(i, 32 * 16384 + 530, 5);
         check(group, &c);
@@ -179,8 +191,10 @@ static void few_many_columns(const struct group *group)
     for (unsigned i = 0; i < SCAND_DTYPE_COUNT; i++) {
         const uint64_t length = i % 4 ? 530 : 17000, columns = i % 4 ? 31 : 5;
         struct scan_case direct = direct_case(i, length, columns), affine = direct_affine_case(i, length, columns);
+        struct scan_case pairs = direct_case(i, 530, 34);
         check(group, &direct);
         check(group, &affine);
+        check(group, &pairs);
     }
 }
 

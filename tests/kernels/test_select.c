@@ -259,7 +259,10 @@ static void many_columns(void)
     PATH(COLUMNS_TMA, .length = 3585, .columns = true, .many = true);
     PATH(COLUMNS_SHARED, .length = 511, .columns = true, .many = true, .one_pass = true);
     PATH(COLUMNS_TMA, .length = 16384, .columns = true, .many = true);
-    PATH(COLUMNS_SHARED, .length = 16385, .columns = true, .many = true);
+    PATH(COLUMNS_DIRECT, .length = 16385, .columns = true, .many = true);
+    PATH(COLUMNS_SHARED, .length = 16385, .columns = true, .many = true, .accumulator = IN_F64);
+    PATH(COLUMNS_SHARED, .length = 16385, .columns = true, .many = true, .input = IBM);
+    PATH(COLUMNS_SHARED, .length = 16385, .columns = true, .many = true, .output_at = 4);
     PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64);
     PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64, .wide = true);
     PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .output = F64);
@@ -269,7 +272,8 @@ static void many_columns(void)
     PATH(COLUMNS_STREAMING, .length = 10000, .columns = true, .many = true, .one_pass = true, .input_at = 4);
     PATH(COLUMNS_STREAMING, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM,
          .output = F64);
-    PATH(COLUMNS_STREAMING, .length = 524288, .columns = true, .many = true, .one_pass = true);
+    PATH(COLUMNS_DIRECT, .length = 524288, .columns = true, .many = true, .one_pass = true);
+    PATH(COLUMNS_STREAMING, .length = 524288, .columns = true, .many = true, .one_pass = true, .input_at = 4);
     PATH(COLUMNS_DIRECT, .length = 524289, .columns = true, .many = true, .one_pass = true);
     ON(a100, COLUMNS_STREAMING, .length = 10000, .columns = true, .many = true, .one_pass = true);
     ON(b200, COLUMNS_TMA, .length = 10000, .columns = true, .many = true);

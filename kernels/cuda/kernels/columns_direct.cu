@@ -3,38 +3,64 @@
 #include "kernels/cuda/kernels/any_layout.h"
 #include "kernels/cuda/kernels/columns_direct.cuh"
 
-static_assert(SCAN_DIRECT_COLUMNS == direct_columns(8) && SCAN_DIRECT_LEVELS == DIRECT_LEVELS,
+static_assert(SCAN_DIRECT_COLUMNS == direct_columns(1) && SCAN_DIRECT_LEVELS == DIRECT_LEVELS,
               "what select.c takes for granted");
 
-template <class Narrow, class Wide = Narrow> static constexpr const void *direct_by()
+struct direct_kernel {
+    const void *kernel;
+    int sum_bytes, leaves; /* of a thread */
+};
+
+template <class Narrow, class Wide = Narrow> static constexpr struct direct_kernel direct_by()
 {
-    return (const void *)columns_direct_kernel<Narrow, Wide>;
+    return {(const void *)columns_direct_kernel<Narrow, Wide>, (int)sizeof(typename Narrow::sum),
+            direct_leaves_of<Narrow>};
 }
 
-/* In the order of the any_layout kernels; then those of affine, by accumulator. */
-#define AFFINES                                               4
+/* In the order of the any_layout kernels; then those of integers of 4 bytes; of sums of f32 in f2; and of affine, by
+ * accumulator. */
+enum {
+    DIRECT_SHORT = ANY_LAYOUT_KERNELS,
+    DIRECT_F2_OF_F32 = DIRECT_SHORT + NUMBER_OPERATOR_COUNT,
+    DIRECT_AFFINE,
+    DIRECT_AFFINE_WHOLE = DIRECT_AFFINE + 3,
+    DIRECT_KERNELS
+};
 #define X(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, RULE) direct_by<RULE(SCAND_OPERATOR_##NAME)>(),
-static const void *const kernels[ANY_LAYOUT_KERNELS + AFFINES] = {
-    ANY_RULES(X) direct_by<affine_sum<float>>(),
+static const struct direct_kernel kernels[DIRECT_KERNELS] = {
+    ANY_RULES(X) NUMBER_OPERATORS(X, , , ANY_RULE_SHORT) direct_by<any_f2_of_f32>(),
+    direct_by<affine_sum<float>>(),
     direct_by<affine_sum<double>>(),
     direct_by<affine_sum<struct f2>>(),
     direct_by<affine_sum<uint64_t>>(),
 };
 #undef X
 
-static int kernel_of(const struct scan_rule *rule)
+/* Whether integers are of 4 bytes on both sides: so are sums of them then, whose upper halves nobody would see. */
+static bool is_short(const struct scan_rule *rule)
 {
-    if (rule->op != SCAND_OPERATOR_AFFINE)
-        return scan_any_layout_number(rule);
-    return ANY_LAYOUT_KERNELS + (codec_is_integer(rule->input) ? AFFINES - 1 : scan_float_number(rule->accumulator));
+    return codec_is_integer(rule->input) && codec_bytes(rule->input) == 4 && codec_bytes(rule->output) == 4;
 }
 
-/* A map is two numbers. */
-static uint64_t sum_bytes_of(const struct scan_rule *rule)
+/* Whether sums in f2 begin and end as f32, in all passes. */
+static bool is_f2_of_f32(const struct scan_rule *rule)
 {
-    if (rule->op != SCAND_OPERATOR_AFFINE)
-        return scan_any_layout_sum_bytes(rule);
-    return rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(affine_map<float>) : sizeof(affine_map<double>);
+    return rule->op == SCAND_OPERATOR_SUM && rule->accumulator == SCAND_ACCUMULATOR_F2 &&
+           codec_class(rule->input) == SCAND_CLASS_F32 && codec_class(rule->output) == SCAND_CLASS_F32 &&
+           (rule->pass_count == 1 || rule->intermediate == SCAND_DTYPE_F32);
+}
+
+static const struct direct_kernel *kernel_of(const struct scan_rule *rule)
+{
+    int number = scan_any_layout_number(rule);
+    if (rule->op == SCAND_OPERATOR_AFFINE)
+        number =
+            codec_is_integer(rule->input) ? DIRECT_AFFINE_WHOLE : DIRECT_AFFINE + scan_float_number(rule->accumulator);
+    else if (is_short(rule))
+        number = DIRECT_SHORT + (int)rule->op;
+    else if (is_f2_of_f32(rule))
+        number = DIRECT_F2_OF_F32;
+    return &kernels[number];
 }
 
 /* The rule of the totals that means are made of. */
@@ -50,27 +76,27 @@ static struct scan_rule rule_of_means(const struct scan_rule *rule)
 cudaError_t scan_columns_direct_load(void)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < ANY_LAYOUT_KERNELS + AFFINES && !error; i++)
-        error = scan_kernel_load(kernels[i]);
+    for (int i = 0; i < DIRECT_KERNELS && !error; i++)
+        error = scan_kernel_load(kernels[i].kernel);
     return error;
 }
 
 /* Strips, and columns of all of them. */
 static uint64_t strips_of(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    const uint64_t columns = (uint64_t)direct_columns(sum_bytes_of(rule));
+    const uint64_t columns = (uint64_t)direct_columns(kernel_of(rule)->leaves);
     return (plan->items / plan->blocks + columns - 1) / columns;
 }
 
 static uint64_t columns_of(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    return strips_of(rule, plan) * (uint64_t)direct_columns(sum_bytes_of(rule));
+    return strips_of(rule, plan) * (uint64_t)direct_columns(kernel_of(rule)->leaves);
 }
 
 /* Of one pass. */
 static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    const uint64_t words = sum_bytes_of(rule) / 4;
+    const uint64_t words = (uint64_t)kernel_of(rule)->sum_bytes / 4;
     uint64_t members = scan_tiles(plan->length), sums = 0;
     for (int level = 0; level < DIRECT_LEVELS; level++, members = scan_groups(members))
         sums += members;
@@ -92,7 +118,7 @@ uint64_t scan_columns_direct_workspace_bytes(const struct scan_rule *rule, const
 static char *states_at(const struct scan_rule *rule, const struct scan_plan *scan, const struct direct_plan *plan,
                        char *place, struct direct_states *states)
 {
-    const uint64_t words = sum_bytes_of(rule) / 4;
+    const uint64_t words = (uint64_t)kernel_of(rule)->sum_bytes / 4;
     states->columns = columns_of(rule, scan);
     for (int level = 0; level < DIRECT_LEVELS; level++) {
         states->levels[level] = (tile_state *)place;
@@ -108,6 +134,27 @@ static void plan_items(struct direct_plan *plan, const struct scan_rule *rule, c
     plan->items = plan->strips * plan->tiles;
 }
 
+/* Whether columns lie in pairs which a thread can read, or write, at once: of f32, of integers, or of a form of 2
+ * bytes.
+ */
+static bool side_has_pairs(const struct scan_plan *scan, const struct scan_side *side, enum scand_dtype form)
+{
+    const int bytes = (int)codec_bytes(form);
+    int64_t places = (int64_t)(intptr_t)side->base | side->stride;
+    for (int axis = 0; axis + 1 < scan->outer_rank; axis++)
+        places |= side->outer_strides[axis];
+    return (form == SCAND_DTYPE_F32 || codec_is_integer(form) || bytes == 2) && places % (2 * bytes) == 0;
+}
+
+static bool has_pairs(const struct direct_plan *plan)
+{
+    const struct scan_plan *scan = &plan->any.scan;
+    const bool even =
+        scan->first_row % 2 == 0 && (scan->outer_rank == 1 || scan->outer_shape[scan->outer_rank - 1] % 2 == 0);
+    return even && (plan->plain || (plan->any.input_bytes == 2 && !plan->any.demean)) &&
+           side_has_pairs(scan, &scan->input, plan->any.input) && side_has_pairs(scan, &scan->output, plan->any.output);
+}
+
 static struct direct_plan plan_of(const struct scan_rule *rule, const struct scan_plan *scan, void *workspace)
 {
     struct direct_plan plan = {};
@@ -117,6 +164,9 @@ static struct direct_plan plan_of(const struct scan_rule *rule, const struct sca
     plan.whole = codec_is_integer(rule->input) ? (uint64_t)(int64_t)rule->coefficient : 0;
     plan.tiles = (unsigned)scan_tiles(scan->length);
     plan_items(&plan, rule, scan);
+    plan.plain = !rule->demean && (plan.any.input == SCAND_DTYPE_F32 || is_short(rule));
+    plan.plain_output = plan.any.output == SCAND_DTYPE_F32 || is_short(rule);
+    plan.pairs = has_pairs(&plan);
     uint64_t members = plan.tiles;
     for (int level = 0; level < DIRECT_LEVELS; level++, members = scan_groups(members)) {
         plan.members[level] = (unsigned)members;
@@ -151,18 +201,18 @@ static void plan_passes(struct direct_plan *plan)
 static cudaError_t launch(const struct scan_device *device, const struct scan_rule *rule, struct direct_plan *plan,
                           cudaStream_t stream)
 {
-    const void *const kernel = kernels[kernel_of(rule)];
+    const struct direct_kernel *const kernel = kernel_of(rule);
     const int leaves = (int)scan_least((plan->any.scan.length + ORDER_LEAF - 1) / ORDER_LEAF, ORDER_FAN);
-    const int columns = direct_columns(sum_bytes_of(rule)), each = direct_leaves(sum_bytes_of(rule));
+    const int each = kernel->leaves, columns = direct_columns(each);
     const int threads = ((leaves + each - 1) / each * columns + WARP - 1) / WARP * WARP;
     int resident = 0;
-    cudaError_t error = scan_kernel_resident(kernel, threads, 0, &resident);
+    cudaError_t error = scan_kernel_resident(kernel->kernel, threads, 0, &resident);
     if (error || resident == 0)
         return error ? error : SCAN_NO_ROOM;
     void *arguments[] = {plan};
     plan_passes(plan);
-    error = scan_kernel_launch(kernel, scan_least((uint64_t)resident * device->processors, plan->items), threads,
-                               arguments, 0, stream);
+    error = scan_kernel_launch(kernel->kernel, scan_least((uint64_t)resident * device->processors, plan->items),
+                               threads, arguments, 0, stream);
     plan->taken++;
     return error;
 }

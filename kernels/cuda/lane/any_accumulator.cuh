@@ -112,11 +112,11 @@ template <class T> struct any_total {
     }
 };
 
-/* Integers of 64 bits that wrap. Where signed ones are compared, their sign bits are flipped as long as they are here.
- */
-template <enum scand_operator Op> struct any_whole {
-    using sum = uint64_t;
-    using sample = uint64_t;
+/* Integers that wrap, of 64 bits, or of 32 where no more of them are written. Where signed ones are compared, their
+ * sign bits are flipped as long as they are here. */
+template <enum scand_operator Op, class Word = uint64_t> struct any_whole {
+    using sum = Word;
+    using sample = Word;
     static const int registers = 48;
     static const bool has_identity = true, is_real = false, has_half = false;
 
@@ -142,7 +142,7 @@ template <enum scand_operator Op> struct any_whole {
     }
     DEVICE sum zero()
     {
-        return OPERATOR_EMPTY_WHOLE(Op);
+        return (Word)OPERATOR_EMPTY_WHOLE(Op);
     }
     DEVICE sample value(sum s)
     {
@@ -215,11 +215,30 @@ template <enum scand_operator Op, bool Wide> struct any_f2 {
     }
 };
 
+/* Sums of f32 in f2, of which every pass leaves f32: only these are held. */
+struct any_f2_of_f32 : sum_f2 {
+    static const bool is_real = true, has_half = true;
+
+    DEVICE sample from_f64(double x) /* which none of them is */
+    {
+        return (float)x;
+    }
+    DEVICE sum less_half(sum s, sample x)
+    {
+        return add_sample(s, -0.5f * x);
+    }
+    DEVICE double as_f64(sample x)
+    {
+        return x;
+    }
+};
+
 /* All rules of numbers, in the order of scan_any_layout_number: X(NAME, ..., RULE), of which RULE(operator) is Narrow,
  * and for f2 Wide. */
 #define ANY_RULE_F32(OP)   any_real<float, OP>
 #define ANY_RULE_F64(OP)   any_real<double, OP>
 #define ANY_RULE_WHOLE(OP) any_whole<OP>
+#define ANY_RULE_SHORT(OP) any_whole<OP, uint32_t>
 #define ANY_RULE_F2(OP)    any_f2<OP, false>, any_f2<OP, true>
 #define ANY_RULES(X)                        \
     NUMBER_OPERATORS(X, , , ANY_RULE_F32)   \

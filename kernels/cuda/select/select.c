@@ -45,7 +45,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define STREAMS        FACT(32) /* columns whose strides columns_streaming can count */
 #define WIDE           FACT(33) /* columns that fill the device with strips; so columns_streaming is fast */
 #define MAPS           FACT(34) /* columns that tensor maps can describe */
-#define BOXES          FACT(35) /* tiles of such columns are many and full enough for columns_tma to be fast */
+#define BOXES          FACT(35) /* tiles of such columns are many and full enough for all SMs */
 #define TILES_COUNTED  FACT(36) /* columns whose tiles columns_direct can number */
 #define ONE_FACTOR     FACT(37) /* one coefficient of affine for all samples */
 
@@ -67,7 +67,8 @@ static const struct {
 #define NONE 0
 #define ANY  UINT64_MAX
 
-#define EVEN_SUMS (SCANS | EVEN | SUMS)
+#define EVEN_SUMS  (SCANS | EVEN | SUMS)
+#define LONG_BOXES (SUMS | F32 | F32_SUMS | BLOCKS | BOXES) /* sums of f32 that columns_tma has no launch for */
 
 /*
  * The needs of each path, be it fast or slow then: facts, and how long its rows may be. A path that is missing here is
@@ -149,7 +150,7 @@ static const struct row {
     PATH(AFFINE_GRID,                  0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* Rows of 10,000 samples with one coefficient 0.90 / 0.65 / 0.28, with one for each sample 1.00 / 0.80 / 0.38; as AFFINE 0.15 / 0.12 / 0.11. */
     PATH(AFFINE_PREFETCH,              0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    /* Along axis 0 0.40 / 0.30 / 0.17, as AFFINE 0.07. */
+    /* Along axis 0 0.46 / 0.32 / 0.18, as AFFINE 0.07. */
     PATH(COLUMNS_DIRECT_AFFINE,        0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     PATH(AFFINE,                       0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
@@ -173,13 +174,15 @@ static const struct row {
     /* 10,000 x 10,000 along axis 0: one pass 0.87 / 0.79 / 0.78, as COLUMNS_STREAMING 0.80 / 0.69 / 0.67; both 0.59 / 0.44 / 0.40, as COLUMNS_SHARED
      * 0.48 / 0.38 / 0.31. */
     PATH(COLUMNS_TMA,                  BOXES,          NONE,   NONE,   NONE,   NONE,  16384,  16384,   NONE),
+    /* 1,000 columns of 100,000 samples 0.74, both passes 0.44; as COLUMNS_SHARED 0.62, 0.32. In f64 0.37, 0.24; as COLUMNS_SHARED 0.51, 0.24. */
+    PATH(COLUMNS_DIRECT,               LONG_BOXES,      ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* One pass over 10,000 x 10,000 along axis 0 0.80 / 0.69 / 0.67, as COLUMNS_SHARED 0.65 / 0.60 / 0.55. A column has 32 order blocks. */
     PATH(COLUMNS_STREAMING,            WIDE,           NONE, 524288, 524288, 524288, 524288, 524288, 524288),
     /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as BLOCK_PER_ROW 0.07 / 0.07 / 0.04. How long they may be goes by SMs. */
     PATH(COLUMNS_SHARED,               0,              NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* 10,000 x 10,000 along axis 0: maxima in one pass 0.79, in both 0.46, f64 0.85 / 0.57; as ANY_LAYOUT 0.07. Sums of f32 that the rows
-     * above leave: 100 columns of 1,000,000 samples 0.22 / 0.20 / 0.15, as GRID_PER_ROW_ONE_LAUNCH 0.02. */
+    /* 10,000 x 10,000 along axis 0, one pass and both: maxima 0.86, 0.51, f64 0.88, 0.60, i32 0.86, 0.57, f16 0.71, 0.39; as ANY_LAYOUT 0.07.
+     * Sums of f32 that the rows above leave: 100 columns of 1,000,000 samples 0.26 / 0.14 / 0.14, as GRID_PER_ROW_ONE_LAUNCH 0.02. */
     PATH(COLUMNS_DIRECT,               0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Rows of 10,000 samples 0.97 / 0.96 / 0.82, of 10,007 after headers 0.94 / 0.91 / 0.76. On 7.5 there is shared memory for 29 warps, which

@@ -200,6 +200,21 @@ DEVICE void any_samples(const struct any_plan &plan, const Source &source, uint6
     }
 }
 
+/* The same of integers of 4 bytes that stay so. */
+DEVICE uint32_t any_flip32(const struct any_plan &plan)
+{
+    return (uint32_t)(plan.flip >> 32);
+}
+
+template <bool Tight = false, class Source>
+DEVICE void any_samples(const struct any_plan &plan, const Source &source, uint32_t x[ORDER_LEAF])
+{
+    source.template words<4>(x);
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] ^= any_flip32(plan);
+}
+
 /* Writes a tile, of which `word` makes the words of this lane's leaf. */
 template <int Bytes, class Word>
 DEVICE void any_put_ahead(const struct scan_item *item, int warp, uint4 *stage, Word word)
@@ -295,7 +310,9 @@ template <class Sum, bool Tight = false, class Target>
 DEVICE void any_write(const struct any_plan &plan, const Target &target, const typename Sum::sample x[ORDER_LEAF])
 {
     const bool half = Sum::has_half && plan.kind == SCAND_KIND_HALF;
-    if constexpr (!Sum::is_real) {
+    if constexpr (!Sum::is_real && sizeof(typename Sum::sample) == 4) {
+        target.template put<4>([&](int i) { return x[i] ^ any_flip32(plan); });
+    } else if constexpr (!Sum::is_real) {
         const uint32_t flip = (uint32_t)(plan.flip >> 32);
         const struct word_order order = word_order_of(plan.output);
         if (plan.output_bytes == 8)
