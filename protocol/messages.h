@@ -241,6 +241,19 @@
     X(S, parameters, MAPS,  REQUIRED, parameter)               \
     X(S, operands,   MAPS,  REQUIRED, operand)
 
+/* Causes of errors that are counted each. V(NAME of the status, Y, X, S, member, word) */
+#define REFUSALS(V, Y, X, S)                                            \
+    V(INVALID,     Y, X, S, refused_invalid,     "invalid")             \
+    V(UNSUPPORTED, Y, X, S, refused_unsupported, "unsupported")         \
+    V(BUSY,        Y, X, S, refused_busy,        "busy")                \
+    V(QUOTA,       Y, X, S, refused_quota,       "quota")               \
+    V(NO_MEMORY,   Y, X, S, refused_no_memory,   "no_memory")           \
+    V(PERMISSION,  Y, X, S, refused_permission,  "permission")          \
+    V(DRAINING,    Y, X, S, refused_draining,    "draining")            \
+    V(DEVICE,      Y, X, S, refused_device,      "device")
+#define REFUSAL_COUNTER(STATUS, Y, X, S, NAME, WORD) \
+    Y(X, S, NAME, OPTIONAL, TOTAL, "messages answered by the error " WORD)
+
 /* What the daemon counts since it began. TOTAL only grows; NOW is how it stands. Y(X, S, member, presence, type, text) */
 #define COUNTERS(Y, X, S)                                                                                  \
     Y(X, S, clients_accepted, REQUIRED, TOTAL, "connections accepted")                                     \
@@ -270,7 +283,8 @@
     Y(X, S, outage_us,        OPTIONAL, TOTAL, "time without a worker that served, after one was lost")     \
     Y(X, S, jobs_numbered,    OPTIONAL, TOTAL, "numbers given to jobs and groups of them")                                      \
     Y(X, S, file_bytes,       OPTIONAL, NOW,   "bytes of files in buffers")                                   \
-    Y(X, S, file_read_bytes,  OPTIONAL, TOTAL, "bytes of files that were read for jobs")
+    Y(X, S, file_read_bytes,  OPTIONAL, TOTAL, "bytes of files that were read for jobs")                       \
+    REFUSALS(REFUSAL_COUNTER, Y, X, S)
 
 #define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)
 #define STATS_RESULT(X, S) COUNTERS(COUNTER_FIELD, X, S)

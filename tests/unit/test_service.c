@@ -143,6 +143,7 @@ static void wrong_params(void)
     CHECK_CONTAINS(refusal(user, 8, SCAND_INVALID), "field \"place\" is \"sky\"; allowed: host, device");
     CHECK(!user->over);
     CHECK_EQ(rig.service.stats.messages_refused, 2);
+    CHECK_EQ(rig.service.stats.refused_invalid, 2);
     rig_end();
 }
 
