@@ -1,8 +1,8 @@
 /*
  * A program of the soak test: soak_client SOCKET SEED. Until it gets SIGTERM it submits scans, alone and many at once,
- * cancels some, gives some no time, and compares every bit of each result with the reference. A daemon that
- * goes away and comes back is no reason to end; a wrong bit, or a status that nothing explains, is. Prints what it has
- * done.
+ * some of what others are to leave, cancels some, gives some no time, and compares every bit of each result with the
+ * reference. A daemon that goes away and comes back is no reason to end; a wrong bit, or a status that nothing
+ * explains, is. Prints what it has done.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -22,10 +22,11 @@
 #define SAMPLES_MOST 120000
 
 struct slot {
+    struct slot *source;                 /* whose output it reads; NULL: its input is its own */
     struct scand_buffer *input, *output; /* the same, in place */
     struct scand_scan scan;
     struct scand_job *job;
-    bool cancelled;
+    bool cancelled, succeeded, overwritten; /* overwritten: another one works in place on its output */
     float *before, *expected;
     size_t bytes;
 };
@@ -97,7 +98,10 @@ static void slot_fill(struct slot *slot)
 {
     for (size_t i = 0; i < slot->bytes / sizeof(float); i++)
         slot->before[i] = (float)((int64_t)below(1 << 20) - (1 << 19)) / 1024;
-    memcpy(scand_buffer_data(slot->input), slot->before, slot->bytes);
+    if (slot->source)
+        memcpy(slot->before, slot->source->expected, slot->bytes);
+    else
+        memcpy(scand_buffer_data(slot->input), slot->before, slot->bytes);
     if (slot->output != slot->input)
         memset(scand_buffer_data(slot->output), 0xff, slot->bytes);
     slot_expect(slot);
@@ -127,15 +131,39 @@ static bool create(struct scand *daemon, uint64_t bytes, struct scand_buffer **o
     return good(daemon, "create_own", scand_buffer_create_own(daemon, bytes, out));
 }
 
-static bool slot_begin(struct scand *daemon, struct slot *slot)
+static void slot_overwrite(struct slot *slot)
 {
-    const uint64_t length = 1 + below(below(4) ? 1000 : 40000), most = SAMPLES_MOST / length;
-    const uint64_t rows = 1 + below(most ? most : 1);
-    *slot = (struct slot){.bytes = rows * length * sizeof(float)};
-    if (!create(daemon, slot->bytes, &slot->input))
+    for (const struct scand_buffer *output = slot->output; slot && slot->output == output; slot = slot->source)
+        slot->overwritten = true;
+}
+
+/* Its buffers. `before`, unless NULL, is one that its job may follow. */
+static bool slot_open(struct scand *daemon, struct slot *slot, struct slot *before, uint64_t rows, uint64_t length)
+{
+    *slot = (struct slot){.source = before, .bytes = rows * length * sizeof(float)};
+    if (before)
+        slot->input = before->output;
+    else if (!create(daemon, slot->bytes, &slot->input))
         return false;
     slot->output = slot->input;
-    if (below(3) && !create(daemon, slot->bytes, &slot->output))
+    if (below(3))
+        return create(daemon, slot->bytes, &slot->output);
+    if (before)
+        slot_overwrite(before);
+    return true;
+}
+
+static bool slot_begin(struct scand *daemon, struct slot *slot, struct slot *before)
+{
+    uint64_t length = 1 + below(below(4) ? 1000 : 40000), most = SAMPLES_MOST / length;
+    uint64_t rows = 1 + below(most ? most : 1);
+    if (before && below(2))
+        before = NULL;
+    if (before) {
+        rows = before->scan.input.shape[0];
+        length = before->scan.input.shape[1];
+    }
+    if (!slot_open(daemon, slot, before, rows, length))
         return false;
     slot->scan = some_scan(slot, rows, length);
     slot->before = malloc(slot->bytes);
@@ -151,7 +179,7 @@ static void slot_end(struct slot *slot)
     scand_job_release(slot->job);
     if (slot->output && slot->output != slot->input)
         scand_buffer_release(slot->output);
-    if (slot->input)
+    if (slot->input && !slot->source)
         scand_buffer_release(slot->input);
     free(slot->before);
     free(slot->expected);
@@ -182,7 +210,13 @@ static void slot_check(struct scand *daemon, struct slot *slot)
         status = scand_wait(slot->job, -1, NULL);
     while (status == SCAND_INTERRUPTED);
     count(daemon, slot, status);
-    if (status == SCAND_OK && memcmp(scand_buffer_data(slot->output), slot->expected, slot->bytes))
+    slot->succeeded = status == SCAND_OK;
+    const struct slot *source = slot->source;
+    if (!slot->succeeded || slot->overwritten || (source && !source->job)) /* it read what nobody had written */
+        return;
+    if (source && !source->succeeded)
+        give_up("a result", SCAND_INTERNAL, "the job that was to write what it reads has failed");
+    if (memcmp(scand_buffer_data(slot->output), slot->expected, slot->bytes))
         give_up("a result", SCAND_INTERNAL, "its bits are not those of the reference");
 }
 
@@ -205,7 +239,7 @@ static void round_run(struct scand *daemon)
     struct slot slots[SLOTS] = {{0}};
     size_t count_begun = 0, ready = 0;
     for (bool more = true; more && count_begun < SLOTS; count_begun++)
-        ready += more = slot_begin(daemon, &slots[count_begun]);
+        ready += more = slot_begin(daemon, &slots[count_begun], count_begun ? &slots[count_begun - 1] : NULL);
     submit(daemon, slots, ready);
     for (size_t i = 0; i < ready; i++)
         slot_check(daemon, &slots[i]);
