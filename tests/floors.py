@@ -38,6 +38,9 @@ ALONE = {
     "cuda_runtime.h": r"kernels/.*|daemon/device/cuda/.*",
     "pthread.h": r"(?!protocol/|daemon/core/).*",
 }
+# Clocks that may jump: when the machine's time is set nothing may end sooner, later or never. A file's date is one.
+WALL_CLOCKS = re.compile(r"CLOCK_REALTIME|\b(gettimeofday|time|ftime|timespec_get)\((?:NULL|0|&)")
+DATED = "client/scanctl/formats/rsf.c"
 # Kernels in several files, which all begin with the name of the first.
 PARTED = ("columns_direct", "affine", "grid_per_row", "ragged")
 # Inside kernels/, the folders and files that each may include from; the longest match counts.
@@ -114,6 +117,8 @@ def main():
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if path.startswith("kernels/cuda/") and path != "kernels/cuda/ptx.cuh" and re.search(r"\basm\b", line):
                 wrong.append(f"{path}:{number}: PTX is for kernels/cuda/ptx.cuh")
+            if WALL_CLOCKS.search(line) and path != DATED:
+                wrong.append(f"{path}:{number}: a clock that may jump")
             match = re.match(r'\s*#\s*include\s*["<]([^">]+)[">]', line)
             if not match:
                 continue
