@@ -25,6 +25,9 @@
 #include "watchdog.h"
 #include "worker_pool.h"
 
+/* Clients who have waited for a worker come first: helpers that map memory take processors and the process's maps. */
+#define FILL_AFTER_MS 250
+
 /* A unit of work in libuv's thread pool. */
 struct deferred {
     uv_work_t request; /* first */
@@ -47,6 +50,7 @@ struct worker {
     uv_loop_t loop;
     bool drained;
     uv_timer_t wake;      /* for the service's deadlines; runs only while there are some */
+    uv_timer_t fill;      /* for what is left of the pool */
     uv_timer_t show;      /* for the supervisor, which looks at the progress */
     uint64_t watchdog_ms; /* what the loop may take */
     uv_signal_t terminate, interrupt, reload;
@@ -303,8 +307,9 @@ static int init_handles(struct worker *worker)
     if (r)
         return r;
     uv_timer_init(&worker->loop, &worker->wake);
+    uv_timer_init(&worker->loop, &worker->fill);
     uv_timer_init(&worker->loop, &worker->show);
-    worker->wake.data = worker->show.data = worker;
+    worker->wake.data = worker->fill.data = worker->show.data = worker;
     return watch_signals(worker);
 }
 
@@ -357,6 +362,7 @@ static void stop_loop(struct worker *worker)
     device_threads_finish(&worker->device_threads);
     service_finish(worker->service);
     uv_close((uv_handle_t *)&worker->wake, NULL);
+    uv_close((uv_handle_t *)&worker->fill, NULL);
     uv_close((uv_handle_t *)&worker->show, NULL);
     uv_unref((uv_handle_t *)&worker->terminate);
     uv_unref((uv_handle_t *)&worker->interrupt);
@@ -377,6 +383,12 @@ static void pool_is_full(struct pool_filler *filler)
         log_error("%u segments of the pool could not be made: too little memory is free; they are made when a client "
                   "needs them",
                   filler->failures);
+}
+
+static void on_fill(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    pool_filler_start(&worker->filler, worker->service, pool_is_full);
 }
 
 /* The counters go on where those of a worker that was lost had come to. */
@@ -439,7 +451,7 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
     channel_send(worker.channel_fd, &(struct channel_message){.word = CHANNEL_READY, .fd = -1});
     log_ready(options, &worker.devices);
     show_progress(&worker, options->watchdog_ms);
-    pool_filler_start(&worker.filler, worker.service, pool_is_full);
+    uv_timer_start(&worker.fill, on_fill, FILL_AFTER_MS, 0);
     run(&worker);
     show_ending(&worker);
     stop_loop(&worker);

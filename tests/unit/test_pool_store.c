@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/core/memory/segment.h"
 #include "daemon/process/channel.h"
 #include "protocol/status.h"
 #include "tests/check.h"
@@ -158,6 +159,40 @@ static void pages_that_cannot_be_made(void)
     CHECK_EQ(pool.made_bytes, made_bytes);
     CHECK_EQ(manual.attached_bytes, made_bytes);
     CHECK(store.fds[store.count - 1] >= 0);
+    worker_die();
+    pool_store_destroy(&store);
+}
+
+/* Where threads compute, large segments get large pages behind clients' backs, those that are made already as well.
+ * What is in them stays. */
+static void large_pages(void)
+{
+    size_t index = 0, large = 0;
+    store_begin();
+    worker_begin(keep_here);
+    manual.device.info.on_processor = true;
+    struct pool_run run = take(LARGE, ANNA);
+    memset(pool_run_base(&run), 0xaa, LARGE);
+    pool_give_back(&pool, &run, &accounts[ANNA]);
+    const uint64_t made_bytes = pool.made_bytes;
+    for (struct segment *segment; (segment = pool_fill_begin(&pool, &index));) {
+        CHECK(segment->taken);
+        unsigned units = 1;
+        while (pool_fill(&pool, segment) > 0)
+            units++;
+        pool_fill_end(&pool, segment);
+        if (segment_is_small(segment))
+            continue;
+        CHECK_EQ(units, LARGE / LIMIT_UNIT_BYTES);
+        CHECK_EQ(segment->collapsed_bytes, LARGE);
+        large++;
+    }
+    CHECK_EQ(large, pool.classes[CLASS_LARGE].count);
+    CHECK_EQ(pool.made_bytes, made_bytes);
+    run = take(LARGE, ANNA);
+    const unsigned char *memory = pool_run_base(&run);
+    CHECK(memory[0] == 0xaa && memcmp(memory, memory + 1, LARGE - 1) == 0);
+    pool_give_back(&pool, &run, &accounts[ANNA]);
     worker_die();
     pool_store_destroy(&store);
 }
@@ -331,9 +366,16 @@ static void no_more_than_there_is(void)
 }
 
 static const struct test tests[] = {
-    TEST(sizes_are_those_of_the_pool), TEST(pages_are_made_once),          TEST(pages_that_cannot_be_made),
-    TEST(free_memory_stays_its_users), TEST(taken_memory_leaves_the_pool), TEST(what_the_records_do_not_describe_goes),
-    TEST(killed_at_any_moment),        TEST(no_more_than_there_is),        TEST_END,
+    TEST(sizes_are_those_of_the_pool),
+    TEST(pages_are_made_once),
+    TEST(pages_that_cannot_be_made),
+    TEST(large_pages),
+    TEST(free_memory_stays_its_users),
+    TEST(taken_memory_leaves_the_pool),
+    TEST(what_the_records_do_not_describe_goes),
+    TEST(killed_at_any_moment),
+    TEST(no_more_than_there_is),
+    TEST_END,
 };
 
 int main(int argc, char **argv)

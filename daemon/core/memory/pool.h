@@ -56,6 +56,7 @@ struct segment {
     uid_t user;                 /* the user who had it last; POOL_NOBODY: nobody */
     uint64_t paged_bytes;       /* bytes that have pages, while it is made */
     uint64_t filled_bytes;      /* the same, that its memfd has already */
+    uint64_t collapsed_bytes;   /* of those with pages, that the filler has made large pages of, as far as it can */
     struct file file;           /* its memfd; the index says nothing */
     struct pool_record *record; /* NULL: nobody keeps it */
     struct segment *next;       /* in the list of segments that a run drops */

@@ -128,12 +128,22 @@ int pool_make(struct pool *pool, size_t index)
     return r;
 }
 
+/* The end of a process takes a third of a second for each GiB of small pages on a busy machine, and a start maps them
+ * again; with large ones neither is to be noticed. Making them takes longer, which is no matter here. What a GPU has
+ * pinned stays as it is. */
+static bool may_collapse(const struct pool *pool, const struct segment *segment)
+{
+    return pool->devices->devices[0]->info.on_processor && !segment_is_small(segment) &&
+           segment->collapsed_bytes < pool->classes[segment->class].segment_bytes;
+}
+
 struct segment *pool_fill_begin(struct pool *pool, size_t *index)
 {
     for (const size_t count = pool_ready_count(pool); *index < count; ++*index) {
         struct segment *segment = ready_segment(pool, *index);
         const uint64_t more_bytes = segment->fd < 0 ? pool->classes[segment->class].segment_bytes : 0;
-        if (segment->taken || segment->pinned || pool->made_bytes + more_bytes > pool->bytes.most)
+        const bool is_complete = segment->pinned && !may_collapse(pool, segment);
+        if (segment->taken || is_complete || pool->made_bytes + more_bytes > pool->bytes.most)
             continue;
         if (segment->fd < 0)
             segment_count_made(pool, segment, 1);
@@ -146,7 +156,12 @@ struct segment *pool_fill_begin(struct pool *pool, size_t *index)
 
 int pool_fill(struct pool *pool, struct segment *segment)
 {
-    return segment_make(pool, segment);
+    const int r = segment->pinned ? 0 : segment_make(pool, segment);
+    if (r < 0 || !may_collapse(pool, segment))
+        return r;
+    if (segment->pinned || segment->paged_bytes >= segment->collapsed_bytes + LIMIT_UNIT_BYTES)
+        segment_collapse(pool, segment);
+    return r > 0 || may_collapse(pool, segment);
 }
 
 void pool_fill_end(struct pool *pool, struct segment *segment)

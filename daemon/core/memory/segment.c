@@ -13,6 +13,9 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
 #endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1 */
+#endif
 
 bool segment_is_small(const struct segment *segment)
 {
@@ -73,6 +76,7 @@ int segment_map(struct pool *pool, struct segment *segment, int fd)
     segment->file = file;
     segment->paged_bytes = 0;
     segment->filled_bytes = 0;
+    segment->collapsed_bytes = 0;
     return 0;
 }
 
@@ -139,6 +143,13 @@ void segment_drop(struct pool *pool, struct segment *segment)
     segment->fd = -1;
     segment->pinned = false;
     segment_set_user(segment, POOL_NOBODY);
+}
+
+void segment_collapse(struct pool *pool, struct segment *segment)
+{
+    unsigned char *at = segment_address(&pool->classes[segment->class], segment) + segment->collapsed_bytes;
+    (void)madvise(at, LIMIT_UNIT_BYTES, MADV_COLLAPSE); /* where it cannot, pages stay small */
+    segment->collapsed_bytes += LIMIT_UNIT_BYTES;
 }
 
 int segment_make(struct pool *pool, struct segment *segment)

@@ -25,6 +25,8 @@ void segment_count_made(struct pool *pool, const struct segment *segment, int si
 int segment_map(struct pool *pool, struct segment *segment, int fd);
 /* Does a unit of making it: 1 while more is left, 0 or -errno. */
 int segment_make(struct pool *pool, struct segment *segment);
+/* Makes of a unit of a large segment's pages fewer that are large, where the system can. */
+void segment_collapse(struct pool *pool, struct segment *segment);
 /* Gives up its memory. Whoever released it and still has it mapped finds zeros from now on, and the pages are free; who
  * left without releasing it may still read its results. */
 void segment_drop(struct pool *pool, struct segment *segment);
