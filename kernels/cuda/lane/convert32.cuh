@@ -33,13 +33,15 @@ DEVICE bool is_ibm32(enum scand_dtype form)
     return form == SCAND_DTYPE_IBM32 || form == SCAND_DTYPE_IBM32LE;
 }
 
-/* The order of a form's bytes, as a permutation: a number in a register costs what a constant does. */
-DEVICE uint32_t order_bytes(enum scand_dtype form)
+DEVICE void leaf_swap(float x[ORDER_LEAF])
 {
-    return codec_is_swapped(form) ? 0x0123u : 0x3210u;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = codec_f32_of_bits(codec_swap32(codec_bits(x[i])));
 }
 
-/* Samples as a file has them become f32. */
+/* Samples as a file has them become f32. Little-endian IBM floats, which few have, are big-endian ones on their way: an
+ * order that registers hold would be spilled by kernels that have no more of them. */
 DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
 {
     if (form == SCAND_DTYPE_F32BE) {
@@ -47,10 +49,11 @@ DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = codec_decode_f32(SCAND_DTYPE_F32BE, &x[i]);
     } else if (is_ibm32(form)) {
-        const uint32_t order = order_bytes(form);
+        if (form == SCAND_DTYPE_IBM32LE)
+            leaf_swap(x);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_decode_ibm32(__byte_perm(codec_bits(x[i]), 0, order));
+            x[i] = codec_decode_f32(SCAND_DTYPE_IBM32, &x[i]);
     }
 }
 
@@ -81,10 +84,9 @@ template <bool Whole = false> DEVICE void leaf_encode(enum scand_dtype form, flo
         return;
     if (is_ibm32(form))
         leaf_encode_ibm32<Whole>(x);
-    const uint32_t order = order_bytes(form);
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = codec_f32_of_bits(__byte_perm(codec_bits(x[i]), 0, order));
+    leaf_swap(x);
+    if (form == SCAND_DTYPE_IBM32LE)
+        leaf_swap(x);
 }
 
 /* Functions of their own have registers for it, of which 32 leave none in the middle of a kernel. They also have

@@ -328,13 +328,18 @@ DEVICE void any_write(const struct any_plan &plan, const Target &target, const t
             return word64_ordered(order, i, (uint32_t)__double2loint(results[i / 2]),
                                   (uint32_t)__double2hiint(results[i / 2]));
         });
-    } else if (codec_class(plan.output) == SCAND_CLASS_F64) {
+    } else if (plan.output == SCAND_DTYPE_I32LE) {
+        target.template put<4>([&](int i) {
+            double result;
+            result_of<Sum>(x[i], &result);
+            return i32_apart(plan.output, result);
+        });
+    } else if (plan.output == SCAND_DTYPE_I32BE) {
         /* One after the other: there are no registers for f64 beside the sums, and a NaN is a 0 here. */
         target.template put<4>([&](int i) {
             double result;
             result_of<Sum>(x[i], &result);
-            return Tight ? i32_apart(plan.output, result)
-                         : codec_ordered32(plan.output, (uint32_t)codec_encode_i32(result));
+            return Tight ? i32_apart(plan.output, result) : (uint32_t)codec_encoded_f64(SCAND_DTYPE_I32BE, result);
         });
     } else {
         float results[ORDER_LEAF];
