@@ -23,7 +23,7 @@ REDUCTIONS = {
     "rms": lambda row: math.sqrt(sum(x * x for x in row) / len(row)) if row else math.nan,
     "norm": lambda row: math.sqrt(sum(x * x for x in row)),
 }
-INTEGERS = ("i32", "i64", "u32", "u64")
+INTEGERS = ("i32", "i64", "u32", "u64", "i64be", "u32be", "u64be")
 
 
 def reduce(given, output, axis=None, reduction="sum", **more):

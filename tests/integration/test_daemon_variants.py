@@ -22,7 +22,7 @@ OPERATORS = {
     "max": (max, -math.inf),
     "min": (min, math.inf),
 }
-INTEGERS = ("i32", "i64", "u32", "u64")
+INTEGERS = ("i32", "i64", "u32", "u64", "i64be", "u32be", "u64be")
 PASSES = (("forward",), ("backward",), ("forward", "backward"))
 
 

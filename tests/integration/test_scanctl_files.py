@@ -378,10 +378,12 @@ class Direct(ScanctlTest):
         shape = ",".join(map(str, self.SHAPE))
         self.both("raw", packed(self.values), 4 * len(self.values), "scan", "--shape", shape, "--dtype", "f32")
 
-    def test_what_is_read_here(self):
-        """Another byte order, headers, columns, little."""
+    def test_another_byte_order(self):
         swapped = npy_header(self.SHAPE, ">f4") + packed(self.values, big=True)
-        self.both("npy", swapped, 0, "scan")
+        self.both("npy", swapped, 4 * len(self.values), "scan")
+
+    def test_what_is_read_here(self):
+        """Headers, columns, little."""
         rows = [self.values[i : i + 500] for i in range(0, len(self.values), 500)]
         self.both("su", su_file(rows, True), 0, "scan")
         few = npy_header((10, 500)) + packed(self.values[:5000], big=False)

@@ -60,6 +60,7 @@ static inline void repeat(const char *restrict words, uint64_t count, uint64_t t
         }                                                                                                           \
         repeat(words + whole * sizeof(WORD), count - whole, times, sizeof(WORD), to + whole * bytes, stride);       \
     }
+REPEAT_WORDS(repeat_8, uint8_t)
 REPEAT_WORDS(repeat_16, uint16_t)
 REPEAT_WORDS(repeat_32, uint32_t)
 REPEAT_WORDS(repeat_64, uint64_t)
@@ -67,7 +68,10 @@ REPEAT_WORDS(repeat_64, uint64_t)
 static void write_words(const char *words, uint64_t count, uint64_t times, const struct step_operand *output, char *to)
 {
     const uint32_t size = codec_bytes(output->dtype);
-    (size == 2 ? repeat_16 : size == 4 ? repeat_32 : repeat_64)(words, count, times, to, output->stride);
+    (size == 1   ? repeat_8
+     : size == 2 ? repeat_16
+     : size == 4 ? repeat_32
+                 : repeat_64)(words, count, times, to, output->stride);
 }
 
 /* Elements first <= j < last, each `times` times. */
