@@ -67,12 +67,15 @@ static bool is_heavy_submit(const struct msg_job_submit_params *params)
     return is_heavy_tensor(&params->input) || is_heavy_tensor(&params->output);
 }
 
-/* What would take, or wait for, longer than an input may: large jobs, much memory, requests that wait. */
 static bool is_heavy_run(const struct msg_job_run_params *params)
 {
-    return is_heavy_tensor(&params->input) || is_heavy_tensor(&params->output);
+    bool heavy = is_heavy_tensor(&params->input) || is_heavy_tensor(&params->output);
+    for (uint32_t i = 0; i < params->steps_count; i++)
+        heavy |= params->steps[i].operation == OPERATION_upsample && params->steps[i].upsample.factor > 64;
+    return heavy;
 }
 
+/* What would take, or wait for, longer than an input may: large jobs, much memory, requests that wait. */
 static bool is_heavy(const struct message *message)
 {
     static union any params;
@@ -87,10 +90,7 @@ static bool is_heavy(const struct message *message)
     case METHOD_job_submit:
         return is_heavy_submit(&params.job_submit_params);
     case METHOD_job_run:
-        for (uint32_t i = 0; i < params.job_run_params.steps_count; i++)
-            heavy |= params.job_run_params.steps[i].operation == OPERATION_upsample &&
-                     params.job_run_params.steps[i].upsample.factor > 64;
-        return heavy || is_heavy_tensor(&params.job_run_params.input) || is_heavy_tensor(&params.job_run_params.output);
+        return is_heavy_run(&params.job_run_params);
     case METHOD_job_batch:
         for (uint32_t i = 0; i < params.job_batch_params.jobs_count; i++)
             heavy |= params.job_batch_params.jobs[i].runs ? is_heavy_run(&params.job_batch_params.jobs[i].run)
@@ -227,7 +227,10 @@ static void submit_batch(struct caller *caller)
     memset(&params, 0, sizeof params);
     params.jobs_count = take_below(&caller->supply, 4);
     for (uint32_t i = 0; i < params.jobs_count; i++)
-        params.jobs[i].submit = take_submit(&caller->supply);
+        if ((params.jobs[i].runs = take_below(&caller->supply, 4) == 3))
+            take_run(&caller->supply, &params.jobs[i].run);
+        else
+            params.jobs[i].submit = take_submit(&caller->supply);
     ask(caller, METHOD_job_batch, &params, NULL, 0);
 }
 
