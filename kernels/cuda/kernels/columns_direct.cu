@@ -36,10 +36,16 @@ static const struct direct_kernel kernels[DIRECT_KERNELS] = {
 };
 #undef X
 
-/* Whether integers are of 4 bytes on both sides: so are sums of them then, whose upper halves nobody would see. */
+static bool is_32_bits(enum scand_dtype form)
+{
+    return form == SCAND_DTYPE_I32 || form == SCAND_DTYPE_U32;
+}
+
+/* Whether integers have 32 bits in this machine's order on both sides: so have sums of them then, whose upper halves
+ * nobody would see. */
 static bool is_short(const struct scan_rule *rule)
 {
-    return codec_is_integer(rule->input) && codec_bytes(rule->input) == 4 && codec_bytes(rule->output) == 4;
+    return is_32_bits(rule->input) && is_32_bits(rule->output);
 }
 
 /* Whether sums in f2 begin and end as f32, in all passes. */
@@ -143,7 +149,7 @@ static bool side_has_pairs(const struct scan_plan *scan, const struct scan_side 
     int64_t places = (int64_t)(intptr_t)side->base | side->stride;
     for (int axis = 0; axis + 1 < scan->outer_rank; axis++)
         places |= side->outer_strides[axis];
-    return (form == SCAND_DTYPE_F32 || codec_is_integer(form) || bytes == 2) && places % (2 * bytes) == 0;
+    return (form == SCAND_DTYPE_F32 || is_32_bits(form) || bytes == 2) && places % (2 * bytes) == 0;
 }
 
 static bool has_pairs(const struct direct_plan *plan)
