@@ -50,13 +50,14 @@
 #define LIMIT_OWN_GRANTS        64                    /* users with quotas or a weight of their own */
 #define LIMIT_UNADMITTED        8 /* connections of a user beyond its quota that are told so; more are just closed */
 #define LIMIT_CLIENT_BUFFERS    256
-#define LIMIT_WAIT_MS           60000            /* for which a request for memory of the pool may wait */
-#define LIMIT_CLIENT_WAITS      16               /* such requests of one connection */
-#define LIMIT_USER_EIGHTHS      7                /* of what others leave of the pool that a user may have */
-#define LIMIT_MAPS_STANDARD     65530            /* of a process, where the system does not tell (vm.max_map_count) */
-#define LIMIT_MAPS_RESERVE      8192             /* of them, for all but imports */
-#define LIMIT_CLIENT_JOBS       256              /* queued or running, of one connection */
-#define LIMIT_JOBS              4096             /* queued or running, in all */
+#define LIMIT_WAIT_MS           60000 /* for which a request for memory of the pool may wait */
+#define LIMIT_FILL_WAIT_MS      1000  /* the same where the pool is still being made and nobody has said how long */
+#define LIMIT_CLIENT_WAITS      16    /* such requests of one connection */
+#define LIMIT_USER_EIGHTHS      7     /* of what others leave of the pool that a user may have */
+#define LIMIT_MAPS_STANDARD     65530 /* of a process, where the system does not tell (vm.max_map_count) */
+#define LIMIT_MAPS_RESERVE      8192  /* of them, for all but imports */
+#define LIMIT_CLIENT_JOBS       256   /* queued or running, of one connection */
+#define LIMIT_JOBS              4096  /* queued or running, in all */
 #define LIMIT_CLIENT_GROUPS     SCAND_GROUPS_MAX /* of jobs that people see as one, open at a time, of one connection */
 #define LIMIT_DEADLINE_MS       86400000         /* that a job may have to start in: a day */
 #define LIMIT_USER_WAITING_FDS  512              /* descriptors that have come with messages of a user that wait */

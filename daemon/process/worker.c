@@ -126,6 +126,21 @@ static void ops_defer(void *context, struct work *work)
     (void)r;
 }
 
+static void thread_begins(uv_work_t *request)
+{
+    (void)request;
+}
+
+/* libuv starts its threads with the first work and aborts where it cannot: better now than in the middle of clients'
+ * jobs. */
+static void start_helpers(struct worker *worker)
+{
+    static uv_work_t first;
+    int r = uv_queue_work(&worker->loop, &first, thread_begins, NULL);
+    assert(r == 0);
+    (void)r;
+}
+
 static void ops_read(void *context, struct work *work)
 {
     struct worker *worker = context;
@@ -446,6 +461,7 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
         give_cause(&worker, error.message);
         return EX_OSERR;
     }
+    start_helpers(&worker);
     count_start(&worker);
     /* Before the log says so: whoever reads that may rely on the supervisor's knowing it. */
     channel_send(worker.channel_fd, &(struct channel_message){.word = CHANNEL_READY, .fd = -1});

@@ -63,8 +63,31 @@ __attribute__((constructor)) static void install(void)
     if (memory == MAP_FAILED)
         return;
     plan = memory;
-    begin(LOADED);
     pthread_atfork(NULL, NULL, begin_forked);
+}
+
+typedef int program(int count, char **arguments, char **environment);
+
+static program *program_main;
+
+/* What libraries do before it is theirs: the CUDA runtime ends by SIGSEGV there where it finds no memory. */
+static int main_begins(int count, char **arguments, char **environment)
+{
+    if (plan)
+        begin(LOADED);
+    return program_main(count, arguments, environment);
+}
+
+int __libc_start_main(program *main, int count, char **arguments, program *init, void (*fini)(void),
+                      void (*loader_fini)(void), void *stack_end);
+
+/* The C library's, which every program begins with. */
+int __libc_start_main(program *main, int count, char **arguments, program *init, void (*fini)(void),
+                      void (*loader_fini)(void), void *stack_end)
+{
+    __typeof__(&__libc_start_main) next = (__typeof__(next))dlsym(RTLD_NEXT, "__libc_start_main");
+    program_main = main;
+    return next(main_begins, count, arguments, init, fini, loader_fini, stack_end);
 }
 
 static bool fails(const char *function, int code)

@@ -190,7 +190,7 @@ static void hostile_bytes_are_reported(void)
         {"\xdd\xff\xff\xff\xff", 5, -EMSGSIZE},
         {"\xc1", 1, -EBADMSG},
         {"\x92\xd4", 2, -EBADMSG},
-        {"\x91\x91\x91\x91\x91\x91\x91\x91\x91", 9, -EBADMSG},
+        {"\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91", LIMIT_MESSAGE_DEPTH + 1, -EBADMSG},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int peer;

@@ -139,6 +139,25 @@ static void gone_while_waiting(void)
     rig_end();
 }
 
+/* What the filler has taken is soon back: nobody is told to come again for want of it, or not at once. */
+static void the_pool_is_being_made(void)
+{
+    struct caller *carl = begin_full(), *anna = user_greet(ANNA);
+    rig.pool.filling = 1;
+    uint32_t first = create_waiting(anna, LARGE, 0);
+    CHECK(is_silent(anna));
+    release(carl, 1);
+    CHECK(created(anna, first));
+    uint32_t second = create_waiting(anna, LARGE, 0);
+    rig_pass(LIMIT_FILL_WAIT_MS * 1000 - 1000);
+    CHECK(is_silent(anna));
+    rig_pass(2000);
+    CHECK_CONTAINS(refusal(anna, second, SCAND_BUSY), "more");
+    rig.pool.filling = 0;
+    CHECK_CONTAINS(refusal(anna, create_waiting(anna, LARGE, 0), SCAND_BUSY), "more");
+    rig_end();
+}
+
 static const struct test tests[] = {
     TEST(waits_until_there_is_some),
     TEST(what_is_there_is_not_waited_for),
@@ -147,6 +166,7 @@ static const struct test tests[] = {
     TEST(a_large_one_does_not_hold_up_others),
     TEST(only_so_many_wait),
     TEST(gone_while_waiting),
+    TEST(the_pool_is_being_made),
     TEST_END,
 };
 

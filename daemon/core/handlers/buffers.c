@@ -80,6 +80,12 @@ static int check_create(struct call *call, const struct msg_buffer_create_params
     return 0;
 }
 
+/* Segments that are being made may be all that is missing, and are there soon. */
+static uint64_t wait_ms(const struct pool *pool, uint64_t asked_ms)
+{
+    return pool->filling > 0 && asked_ms < LIMIT_FILL_WAIT_MS ? LIMIT_FILL_WAIT_MS : asked_ms;
+}
+
 /* Of the pool, now or when there is some. */
 static int create_host(struct call *call, const struct msg_buffer_create_params *params)
 {
@@ -87,7 +93,8 @@ static int create_host(struct call *call, const struct msg_buffer_create_params 
     int r = buffer_create_host(call->service->pool, params->size, call->client->user, &buffer, &call->error);
     if (!r)
         return buffer_begin(call, buffer);
-    if (r == -EAGAIN && params->wait_ms > 0 && buffer_wait(call, params->size, params->wait_ms) == 0)
+    const uint64_t patience_ms = wait_ms(call->service->pool, params->wait_ms);
+    if (r == -EAGAIN && patience_ms > 0 && buffer_wait(call, params->size, patience_ms) == 0)
         return 0;
     if (r == -EAGAIN)
         call->error.retry_ms = RETRY_MS;

@@ -81,6 +81,7 @@ struct pool {
     uint64_t made_small;                     /* how many of those are not of the largest class */
     struct stock bytes, files;               /* memory of the pool, and small segments (LIMIT_POOL_FILES), in use */
     struct page_budget page_budget;          /* for pages of imported memory */
+    unsigned filling;                        /* segments that pool_fill_begin has taken */
 };
 
 /* A run of segments that make a buffer. */

@@ -148,6 +148,7 @@ struct segment *pool_fill_begin(struct pool *pool, size_t *index)
         if (segment->fd < 0)
             segment_count_made(pool, segment, 1);
         segment_set_taken(segment, true);
+        pool->filling++;
         ++*index;
         return segment;
     }
@@ -169,6 +170,7 @@ void pool_fill_end(struct pool *pool, struct segment *segment)
     if (segment->fd < 0)
         segment_count_made(pool, segment, -1);
     segment_set_taken(segment, false);
+    pool->filling--;
 }
 
 void pool_unmake(struct pool *pool, size_t index)
