@@ -347,8 +347,8 @@ class FakeLibrary:
 @unittest.skipIf(BACKEND == "cuda", "a GPU needs no fake")
 class Fakes(PackageTest):
     def setUp(self):
-        self.library = FakeLibrary()
-        fake = driver.Driver(self.library)
+        self.fake_cuda = FakeLibrary()
+        fake = driver.Driver(self.fake_cuda)
         for patch in (
             mock.patch.object(device, "driver", lambda: fake),
             mock.patch.object(device, "UNIT_BYTES", 4),  # each array has a buffer of its own
@@ -361,9 +361,9 @@ class Fakes(PackageTest):
     # Memory of the program's own. The daemon imports the memfd that stands for it.
 
     def tensor(self, x, **options):
-        pointer = self.library.allocate(UNIT) + 4096
-        self.library.array(pointer, x.shape, x.dtype)[...] = x
-        return Tensor(pointer, x.shape, x.dtype, **options), self.library.array(pointer, x.shape, x.dtype)
+        pointer = self.fake_cuda.allocate(UNIT) + 4096
+        self.fake_cuda.array(pointer, x.shape, x.dtype)[...] = x
+        return Tensor(pointer, x.shape, x.dtype, **options), self.fake_cuda.array(pointer, x.shape, x.dtype)
 
     def as_host_memory(self):
         def import_fd(daemon, descriptor, allocation, offset, size, out):
@@ -378,7 +378,7 @@ class Fakes(PackageTest):
         with self.as_host_memory():
             self.assertIs(scand.scan(tensor, out=tensor), tensor)
             self.same(memory.copy(), np.cumsum(x, -1))
-            self.assertIn(("synchronize", 1), self.library.calls)
+            self.assertIn(("synchronize", 1), self.fake_cuda.calls)
             other, results = self.tensor(np.zeros((6, 100), "f8"))
             scand.scan(tensor, "backward", axis=0, out=other)
             self.same(results.copy(), np.flip(np.cumsum(np.flip(np.cumsum(x, -1), 0), 0, "f8"), 0))
@@ -419,7 +419,7 @@ class Fakes(PackageTest):
         self.assertEqual(len(os.listdir("/proc/self/fd")), before)
 
     def test_a_daemon_on_the_processor_refuses_them(self):
-        for self.library.exports in (True, False):
+        for self.fake_cuda.exports in (True, False):
             tensor, _ = self.tensor(np.zeros(100, "f4"))
             for _ in range(2):
                 with self.assertRaisesRegex(scand.UnsupportedError, "works on the processor and opens no GPU memory"):
@@ -449,22 +449,22 @@ class Fakes(PackageTest):
 
     def test_cuda_array_interface(self):
         x = self.made((6, 100))
-        self.assertEqual(self.library.mapped, {})
+        self.assertEqual(self.fake_cuda.mapped, {})
         about = x[::2, 5:].__cuda_array_interface__
         pointer = about.pop("data")
         self.assertEqual(about, {"version": 3, "shape": (3, 95), "typestr": "<f4", "strides": (800, 4), "stream": None})
         self.assertEqual(pointer, (0x500000000 + 20, False))
-        self.assertEqual(self.library.mapped, {0x500000000: (UNIT, 55)})
+        self.assertEqual(self.fake_cuda.mapped, {0x500000000: (UNIT, 55)})
         taken_back = device.wrapped(Tensor(pointer[0], (3, 95), "f4", strides=(800, 4)))
         self.assertEqual(taken_back.place, x[::2, 5:].place)
         del taken_back
         x.set(np.ones((6, 100), "f4"))
-        self.library.calls.clear()
+        self.fake_cuda.calls.clear()
         self.assertEqual(scand.reduce(x, axis=None).get(), 600)
-        self.assertIn(("synchronize", 1), self.library.calls)
+        self.assertIn(("synchronize", 1), self.fake_cuda.calls)
         del x
         gc.collect()
-        self.assertEqual(self.library.mapped, {})
+        self.assertEqual(self.fake_cuda.mapped, {})
 
     def test_dlpack(self):
         x = self.made((6, 100))
@@ -479,11 +479,11 @@ class Fakes(PackageTest):
         self.assertEqual(got, (0x500000000 + 400 + 396, 2, 1, 2, 32, 1, 0, [3, 100], [200, -1]))
         del x, view, capsule
         gc.collect()
-        self.assertEqual(len(self.library.mapped), 1)  # who took it has it still
+        self.assertEqual(len(self.fake_cuda.mapped), 1)  # who took it has it still
         lent.deleter(lent)
-        self.assertEqual(len(self.library.mapped), 1)  # it may have been another thread
+        self.assertEqual(len(self.fake_cuda.mapped), 1)  # it may have been another thread
         scand.trim()
-        self.assertEqual(self.library.mapped, {})
+        self.assertEqual(self.fake_cuda.mapped, {})
 
     def test_capsules_that_nobody_takes(self):
         x = self.made((6, 100), "c8")
@@ -492,10 +492,10 @@ class Fakes(PackageTest):
         del x
         gc.collect()
         scand.trim()
-        self.assertEqual(len(self.library.mapped), 1)
+        self.assertEqual(len(self.fake_cuda.mapped), 1)
         capsules.clear()
         scand.trim()
-        self.assertEqual(self.library.mapped, {})
+        self.assertEqual(self.fake_cuda.mapped, {})
 
     def test_what_dlpack_does_not_have(self):
         x = self.made((6, 100))
