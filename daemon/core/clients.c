@@ -125,7 +125,7 @@ bool service_is_full(struct service *service, uid_t uid)
         return true;
     if (!user)
         return false;
-    if (user->closing_fds > LIMIT_USER_WAITING_FDS)
+    if (user->closing_fds > service_most_closing(service))
         return true;
     uint64_t left = free_connections(service, user, service->stats.clients_open, user->connections);
     return !may_be_told(user, left) && (user->used[QUOTA_CONNECTIONS] >= user->most[QUOTA_CONNECTIONS] ||

@@ -175,6 +175,13 @@ static void refuse_bytes(struct client *client, int code, const uint8_t *bytes, 
     client->failed = true;
 }
 
+/* How many such descriptors a user may have: half of what others leave. */
+static unsigned user_most_fds(const struct service *service, const struct user *user)
+{
+    const unsigned left = service->waiting_fds_most - (service->waiting_fds - user->waiting_fds);
+    return left / 2 < LIMIT_USER_WAITING_FDS ? left / 2 : LIMIT_USER_WAITING_FDS;
+}
+
 /* Descriptors of messages that are not complete, or wait for another turn, are bounded for each user, and so that
  * others have room. */
 static void watch_fds(struct client *client)
@@ -185,11 +192,8 @@ static void watch_fds(struct client *client)
     size_t size;
     uint32_t msgid;
     struct error error;
-    if (user->closing_fds > LIMIT_USER_WAITING_FDS)
-        client->failed = true; /* their file systems do not let go of them: nothing that brings more is read */
+    const unsigned most = user_most_fds(service, user);
     client_count_fds(client, connection_fd_count(client->connection));
-    unsigned left = LIMIT_WAITING_FDS - (service->waiting_fds - user->waiting_fds);
-    unsigned most = left / 2 < LIMIT_USER_WAITING_FDS ? left / 2 : LIMIT_USER_WAITING_FDS;
     if (client->failed || client->waiting_fds == 0 || user->waiting_fds <= most)
         return;
     error_set(

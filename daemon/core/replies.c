@@ -14,9 +14,12 @@ void service_sent(struct client *client)
     client_count_unread(client, connection_output_bytes(client->connection));
 }
 
-/* Whose answers are read goes on while other connections of its user hold up theirs. */
+/* Whose answers are read goes on while other connections of its user hold up theirs. What has brought many descriptors
+ * that are still to be closed brings no more until they are. */
 bool service_is_clogged(const struct client *client)
 {
+    if (client->user->closing_fds > service_most_closing(client->service))
+        return true;
     const uint64_t own = client->user->unread_bytes, others = client->service->unread_bytes - own,
                    half = others < LIMIT_ALL_UNREAD_BYTES ? (LIMIT_ALL_UNREAD_BYTES - others) / 2 : 0;
     return connection_is_clogged(client->connection) ||

@@ -22,6 +22,7 @@ void service_init(struct service *service, const struct service_ops *ops, void *
     service->helpers.most = LIMIT_HELPERS;
     service->readers = (struct helpers){.most = LIMIT_READERS, .each = LIMIT_USER_READERS};
     service->files.most = LIMIT_FILES;
+    service->waiting_fds_most = LIMIT_WAITING_FDS;
     service->loads.most = LIMIT_LOADS;
     service->load_bytes.most = LIMIT_ALL_LOAD_BYTES;
     service_limit_maps(service, LIMIT_MAPS_STANDARD);
@@ -43,6 +44,7 @@ void service_limit_maps(struct service *service, uint64_t most)
 void service_limit_files(struct service *service, uint64_t most)
 {
     service->files.most = most / 4 < LIMIT_FILES ? most / 4 : LIMIT_FILES;
+    service->waiting_fds_most = most / 4 < LIMIT_WAITING_FDS ? (unsigned)(most / 4) : LIMIT_WAITING_FDS;
 }
 
 void service_configure(struct service *service, const struct grants *grants)

@@ -119,7 +119,8 @@ struct service {
     uint64_t wake_us;       /* the time before which no queued job and no request that waits has its deadline */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
-    unsigned waiting_fds;  /* that all clients have */
+    unsigned waiting_fds; /* that all clients have, */
+    unsigned waiting_fds_most;
     uint64_t unread_bytes; /* the same */
     struct turns turns;
     struct client *clients;
@@ -154,7 +155,8 @@ void service_trim(struct service *service);
 
 /* Says how many memory maps the process may have (vm.max_map_count), which is LIMIT_MAPS_STANDARD before. */
 void service_limit_maps(struct service *service, uint64_t most);
-/* Says how many files the process may have open (RLIMIT_NOFILE), of which clients' files in buffers take a quarter. */
+/* Says how many files the process may have open (RLIMIT_NOFILE), of which clients' files in buffers take a quarter, and
+ * descriptors in their messages another one. */
 void service_limit_files(struct service *service, uint64_t most);
 
 /* Changes what is granted to users, at once. */
@@ -187,6 +189,11 @@ void service_sent(struct client *client);
 /* True when so much output is unsent, of the client or, where it has some, of its user, that no more is to be asked
  * for. */
 bool service_is_clogged(const struct client *client);
+/* Descriptors of a user that may wait to be closed before nothing more is read of its connections. */
+static inline unsigned service_most_closing(const struct service *service)
+{
+    return service->waiting_fds_most / 8;
+}
 void service_chunk_done(struct service *service, struct chunk *chunk);
 /* A turn of chunks that have come back, linked by next: takes one at least off the list, until that time of
  * ops->now_us, or LIMIT_TURN_CHUNKS of them, for each of which service_chunk_done is called and its user charged. */

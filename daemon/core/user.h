@@ -70,7 +70,7 @@ struct user {
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
     unsigned connections;  /* open connections, with those beyond the quota */
     unsigned waiting_fds;  /* descriptors that came with messages that wait */
-    unsigned closing_fds;  /* descriptors of what is no memory, that are being closed */
+    unsigned closing_fds;  /* descriptors that threads are still to close */
     uint64_t unread_bytes; /* answers that have not been sent */
     unsigned unadmitted;   /* connections beyond the quota that wait to be told so */
     uint64_t connects_us;  /* until when its allowance of new connections is used up, at LIMIT_CONNECTS a second */

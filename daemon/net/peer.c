@@ -219,6 +219,12 @@ void peer_turn(struct peer *peer, uint64_t end_us)
 {
     struct client *client = peer->client;
     bool lost = false;
+    if (!has_message(client) && !client->failed && !peer->ending && service_is_clogged(client)) {
+        client->paused = true;
+        service_rest(client);
+        watch_patience(peer);
+        return;
+    }
     if (!has_message(client) && !peer_read(peer, &lost)) {
         peer_close(peer);
         return;

@@ -278,6 +278,22 @@ static void descriptors_of_many_users(void)
     rig_end();
 }
 
+/* Where the process may have few files open, few of them wait. */
+static void descriptors_where_there_are_few(void)
+{
+    begin();
+    service_limit_files(&rig.service, 8 * LIMIT_MESSAGE_FDS - 8);
+    struct caller *anna = user_greet(3000), *bert = user_greet(3001);
+    send_half(anna); /* one more than half of a quarter */
+    CHECK(anna->over);
+    user_close(anna);
+    service_limit_files(&rig.service, 8 * LIMIT_MESSAGE_FDS);
+    send_half(bert);
+    CHECK(!bert->over);
+    user_close(bert);
+    rig_end();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -289,6 +305,7 @@ int main(int argc, char **argv)
         TEST(who_is_beyond_its_share_is_told),
         TEST(descriptors_that_wait),
         TEST(descriptors_of_many_users),
+        TEST(descriptors_where_there_are_few),
         TEST(unread_answers_of_a_user),
         TEST_END,
     };

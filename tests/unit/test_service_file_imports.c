@@ -183,15 +183,9 @@ static void files_are_counted(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(only_files_are_taken),
-        TEST(arguments_are_checked),
-        TEST(read_only_memory_is_taken),
-        TEST(nothing_is_written),
-        TEST(offsets_are_memory),
-        TEST(chunks_that_span_too_much_are_refused),
-        TEST(gaps_are_left_out),
-        TEST(files_are_counted),
-        TEST_END,
+        TEST(only_files_are_taken), TEST(arguments_are_checked), TEST(read_only_memory_is_taken),
+        TEST(nothing_is_written),   TEST(offsets_are_memory),    TEST(chunks_that_span_too_much_are_refused),
+        TEST(gaps_are_left_out),    TEST(files_are_counted),     TEST_END,
     };
     return test_main(argc, argv, tests);
 }

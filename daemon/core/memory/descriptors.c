@@ -12,9 +12,10 @@
 
 /* They are closed one at a time: the last descriptor of a file takes all its pages along, a second for 10 GiB. */
 struct closing {
-    struct work work;  /* first */
+    struct work work; /* first */
+    struct service *service;
     struct user *user; /* held */
-    size_t counted;    /* of the user's unknown descriptors */
+    size_t counted;    /* of the user's descriptors that are being closed */
     size_t count;
     int fds[LIMIT_MESSAGE_FDS];
 };
@@ -26,10 +27,21 @@ static bool closing_run(struct work *work)
     return self->count > 0;
 }
 
+/* Those who wait for it are read on (service_is_clogged). */
+static void wake_paused(struct service *service, const struct user *user)
+{
+    for (struct client *client = service->clients; client; client = client->next)
+        if (client->user == user && client->paused)
+            service->ops->output(service->context, client);
+}
+
 static void closing_done(struct work *work)
 {
     struct closing *self = (struct closing *)work;
+    const unsigned most = service_most_closing(self->service), before = self->user->closing_fds;
     self->user->closing_fds -= (unsigned)self->counted;
+    if (before > most && self->user->closing_fds <= most)
+        wake_paused(self->service, self->user);
     user_unhold(self->user);
     free(self);
 }
@@ -51,14 +63,23 @@ static enum closer closer_of(int fd, uint64_t *left_bytes)
 }
 
 /* Without memory for it the loop closes all. */
-static struct closing *closing_create(struct user *user, bool lasts)
+static struct closing *closing_create(struct service *service, struct user *user, bool lasts)
 {
     struct closing *self = malloc(sizeof *self);
     if (!self)
         return NULL;
-    *self = (struct closing){.work = {.run = closing_run, .done = closing_done, .lasts = lasts}, .user = user};
+    *self = (struct closing){
+        .work = {.run = closing_run, .done = closing_done, .lasts = lasts}, .service = service, .user = user};
     user_hold(user);
     return self;
+}
+
+static void closing_count(struct closing *closing)
+{
+    if (!closing)
+        return;
+    closing->counted = closing->count;
+    closing->user->closing_fds += (unsigned)closing->count;
 }
 
 void descriptors_drop(struct service *service, struct user *user, const int *fds, size_t count)
@@ -69,17 +90,16 @@ void descriptors_drop(struct service *service, struct user *user, const int *fds
         const enum closer closer = closer_of(fds[i], &left_bytes);
         struct closing **list = closer == CLOSER_READER ? &unknown : &slow;
         if (closer != CLOSER_LOOP && !*list)
-            *list = closing_create(user, closer == CLOSER_HELPER);
+            *list = closing_create(service, user, closer == CLOSER_HELPER);
         if (closer == CLOSER_LOOP || !*list)
             close(fds[i]);
         else
             (*list)->fds[(*list)->count++] = fds[i];
     }
+    closing_count(slow);
+    closing_count(unknown);
     if (slow)
         service_defer(service, user, &slow->work);
-    if (unknown) {
-        unknown->counted = unknown->count;
-        user->closing_fds += (unsigned)unknown->count;
+    if (unknown)
         service_read(service, user, &unknown->work);
-    }
 }
