@@ -231,7 +231,7 @@ static struct found find_job(const struct service *service, uint64_t number)
             if (client->groups[i].number == number)
                 return (struct found){.client = client, .group = &client->groups[i]};
     }
-    return (struct found){NULL};
+    return (struct found){.job = NULL};
 }
 
 /* Cancels the jobs that it has; those that are still to come are refused. */
