@@ -186,8 +186,8 @@ int service_input(struct client *client, uint64_t end_us);
 void service_sends(struct client *client);
 /* Output has been sent. */
 void service_sent(struct client *client);
-/* True when so much output is unsent, of the client or, where it has some, of its user, that no more is to be asked
- * for. */
+/* True when no more is to be asked for: so much output is unsent, of the client or, where it has some, of its user, or
+ * so many of its user's descriptors are still to be closed. */
 bool service_is_clogged(const struct client *client);
 /* Descriptors of a user that may wait to be closed before nothing more is read of its connections. */
 static inline unsigned service_most_closing(const struct service *service)
