@@ -254,6 +254,7 @@ static void others_pass_at_other_devices(void)
     struct stream *stream = &streams[0];
     struct job *bound = submit(stream, 0, 100 * ROWS, &machines[1]);
     bound->operands[OPERAND_OUTPUT].buffer = &result;
+    job_find_reach(bound);
     struct job *reader = submit(stream, 1, ROWS, NULL), *other = submit(stream, 2, ROWS, NULL);
     scheduler_remove(&scheduler, reader);
     scheduler_remove(&scheduler, other);

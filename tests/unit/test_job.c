@@ -428,6 +428,7 @@ static struct job job_on(struct msg_tensor input, struct msg_tensor output)
     struct job job;
     struct msg_job_submit_params params = scan_of(input, output);
     CHECK_EQ(plan(&job, &params, 4096), 0);
+    job_find_reach(&job);
     return job;
 }
 
@@ -459,10 +460,17 @@ static void conflicts_of_coefficients(void)
     params.op = SCAND_OPERATOR_AFFINE;
     params.coefficients = rows_of(2, 1, 100, 0);
     CHECK_EQ(plan(&affine, &params, 4096), 0);
+    job_find_reach(&affine);
     CHECK(job_conflicts(&writes_them, &affine));
     CHECK(job_conflicts(&affine, &writes_them));
     CHECK(!job_conflicts(&beside, &affine));
     CHECK(!job_conflicts(&reads_them, &affine));
+    params.coefficients = rows_of(1, 1, 100, 1000); /* in one buffer: what lies between is not read */
+    struct job between = job_on(rows_of(2, 1, 100, 0), rows_of(1, 1, 100, 500));
+    CHECK_EQ(plan(&affine, &params, 4096), 0);
+    job_find_reach(&affine);
+    CHECK(!job_conflicts(&between, &affine));
+    CHECK(job_conflicts(&writes_them, &reads_them));
 }
 
 /* Bytes at the same place of different buffers are different bytes. */

@@ -136,7 +136,25 @@ struct extent job_leaves(const struct job *job, const struct buffer *buffer, str
     return extent;
 }
 
-bool job_conflicts(const struct job *later, const struct job *earlier)
+void job_find_reach(struct job *job)
+{
+    job->reads = job->writes = (struct reach){.buffer = NULL};
+    job->spread = false;
+    for (uint32_t i = 0; i < job->operand_count; i++) {
+        const struct operand *operand = &job->operands[i];
+        struct reach *reach = operand->access == ACCESS_WRITE ? &job->writes : &job->reads;
+        const struct extent *extent = &operand->extent;
+        if (!operand->buffer || extent->begin == extent->end)
+            continue;
+        if (!reach->buffer)
+            *reach = (struct reach){operand->buffer, *extent};
+        job->spread |= reach->buffer != operand->buffer;
+        reach->extent.begin = extent->begin < reach->extent.begin ? extent->begin : reach->extent.begin;
+        reach->extent.end = extent->end > reach->extent.end ? extent->end : reach->extent.end;
+    }
+}
+
+bool job_operands_conflict(const struct job *later, const struct job *earlier)
 {
     for (uint32_t i = 0; i < later->operand_count; i++)
         for (uint32_t k = 0; k < earlier->operand_count; k++) {

@@ -28,6 +28,12 @@ struct group;
 struct lane;
 struct loads;
 
+/* All bytes that a job reads, or writes, by which most jobs are seen to be apart: from the first to the last. */
+struct reach {
+    const struct buffer *buffer; /* NULL: there are none */
+    struct extent extent;
+};
+
 struct job {
     struct client *client; /* held; who gets the reply, if still there */
     uint32_t msgid;        /* the job's id among its client's */
@@ -44,20 +50,22 @@ struct job {
     struct reading *reading;   /* the copying of offsets; NULL: none. Until its end the rows are one, of all samples */
     struct job *next, *before; /* in a list of its lane, which is looked through for what its operands conflict with */
     uint64_t order;            /* a number among the jobs of its lane */
-    struct lane *lane;         /* the lane in which it is queued, or NULL */
-    bool queued;               /* the scheduler's: in its lane's queue, else among its active jobs */
-    uint64_t chunk_rows;       /* rows per chunk */
-    uint64_t chunk_samples;    /* samples per chunk of ragged rows, but at least a row */
-    bool plain;                /* scans one after another, or one reduction: a chunk's operands are its rows' */
-    uint64_t between_bytes;    /* bytes of an element between steps, in memory of the device's; 0: there are none */
-    uint64_t between_length;   /* of those, how many a row has at most, of rows of one length */
-    uint64_t result_bytes;     /* bytes moved for each row besides */
-    uint64_t sample_bytes;     /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
-                                  compute */
-    uint64_t long_bytes;       /* bytes beyond which a row is a long one; 0: no row is */
-    struct loads *loads;       /* owned; what it reads of files (loads.h); NULL: nothing */
-    struct values values;      /* what is to be checked before the first row is handed out */
-    uint64_t next_row;         /* the first row not handed out, or, if it is a long one, not done */
+    struct reach reads, writes;
+    bool spread;             /* some of what it reads, or writes, lies in several buffers */
+    struct lane *lane;       /* the lane in which it is queued, or NULL */
+    bool queued;             /* the scheduler's: in its lane's queue, else among its active jobs */
+    uint64_t chunk_rows;     /* rows per chunk */
+    uint64_t chunk_samples;  /* samples per chunk of ragged rows, but at least a row */
+    bool plain;              /* scans one after another, or one reduction: a chunk's operands are its rows' */
+    uint64_t between_bytes;  /* bytes of an element between steps, in memory of the device's; 0: there are none */
+    uint64_t between_length; /* of those, how many a row has at most, of rows of one length */
+    uint64_t result_bytes;   /* bytes moved for each row besides */
+    uint64_t sample_bytes;   /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
+                                compute */
+    uint64_t long_bytes;     /* bytes beyond which a row is a long one; 0: no row is */
+    struct loads *loads;     /* owned; what it reads of files (loads.h); NULL: nothing */
+    struct values values;    /* what is to be checked before the first row is handed out */
+    uint64_t next_row;       /* the first row not handed out, or, if it is a long one, not done */
     uint64_t rows_done;
     unsigned in_flight;         /* chunks with the device */
     bool small;                 /* the scheduler's: may take a small slot */
@@ -105,8 +113,23 @@ int job_check_ragged(const struct job *job, uint64_t longest, struct error *erro
 uint64_t *job_disown_offsets(struct job *job);
 void job_destroy(struct job *job);
 
-/* True when `later` must wait for `earlier`: one writes what the other reads or writes. */
-bool job_conflicts(const struct job *later, const struct job *earlier);
+/* Whenever its operands have changed, for job_conflicts: scheduler_add does. */
+void job_find_reach(struct job *job);
+bool job_operands_conflict(const struct job *later, const struct job *earlier);
+
+static inline bool reaches_meet(const struct reach *a, const struct reach *b)
+{
+    return a->buffer && b->buffer && buffers_meet(a->buffer, &a->extent, b->buffer, &b->extent);
+}
+
+/* True when `later` must wait for `earlier`: one writes what the other reads or writes. Inline, since for each job that
+ * is to start those before it are looked through. */
+static inline bool job_conflicts(const struct job *later, const struct job *earlier)
+{
+    const bool near = later->spread || earlier->spread || reaches_meet(&later->writes, &earlier->writes) ||
+                      reaches_meet(&later->writes, &earlier->reads) || reaches_meet(&later->reads, &earlier->writes);
+    return near && job_operands_conflict(later, earlier);
+}
 
 /* True when it reads some of these bytes, also as offsets that it has yet to read. */
 bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent);

@@ -174,6 +174,7 @@ void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *j
     job->order = ++lane->last_order;
     list_append(&lane->queue[job->rank], job);
     job->queued = true;
+    job_find_reach(job);
     count_small(scheduler, job);
     count_rows(job, 1);
 }
@@ -206,6 +207,7 @@ void scheduler_make_ragged(struct scheduler *scheduler, struct job *job, struct 
     assert(job->queued && !job->small);
     count_rows(job, -1);
     job_make_ragged(job, copy);
+    job_find_reach(job);
     count_rows(job, 1);
     count_small(scheduler, job);
 }
