@@ -36,19 +36,18 @@ static void check_again(const struct map_type *type, const union any *map)
     memset(&again, 0, sizeof again);
     int code = encode_result(&out, 1, type, map);
     assert(code == 0);
-    code = message_open(&message, bytes, out.size, &error);
+    code = message_open(&message, bytes, &error);
     assert(code == 0);
     code = message_read(&message, type, &again, &error);
     assert(code == 0);
     assert(memcmp(&again, map, type->size_bytes) == 0);
-    message_close(&message);
 }
 
-static void check_message(const uint8_t *bytes, size_t size)
+static void check_message(const uint8_t *bytes)
 {
     struct message message;
     struct error error = {0};
-    int code = message_open(&message, bytes, size, &error);
+    int code = message_open(&message, bytes, &error);
     assert(code == 0 || code == -EBADMSG);
     check_error(code, &error);
     if (code == 0 && message.kind != MESSAGE_NOTIFICATION)
@@ -65,7 +64,6 @@ static void check_message(const uint8_t *bytes, size_t size)
         assert(read == 0 || read == 1 || read == -EINVAL);
         check_error(read < 0 ? read : 0, &error);
     }
-    message_close(&message);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -74,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (walk(bytes, size, &length))
         return 0;
     uint8_t *copy = exact_copy(bytes, length, false);
-    check_message(copy, length);
+    check_message(copy);
     free(copy);
     return 0;
 }
