@@ -11,7 +11,9 @@
  * of equal values the first. They change no value, whatever the accumulator. Where an exclusive scan has met nothing
  * yet, its value is the operator's identity: 0, 1 (prod), -infinity (max), +infinity (min); for integers
  * the smallest (max) and largest (min) number of the input's type. A value of kind HALF is the inclusive sum, less half
- * of the sample, both in the accumulator (f2: one more DWPlusFP, or AccurateDWPlusDW with a wide sample).
+ * of the sample, both in the accumulator (f2: one more DWPlusFP, or AccurateDWPlusDW with a wide sample). TRAPEZOID is
+ * HALF of a row whose first sample, as the pass meets it, is halved in the accumulator (f2: both words), and whose
+ * first value is 0, whatever that sample is.
  *
  * affine(a, x): y[i] = a[i] y[i-1] + x[i], backward y[i] = a[i] y[i+1] + x[i]. A sample is the map y -> a y + x, and
  * two maps, the one met first being l, are joined to y -> (r.a l.a) y + (r.a l.x + r.x): product and sum are rounded
@@ -56,7 +58,7 @@ struct scan_rule {
     enum scand_reduction reduction;           /* NONE for a scan; else the rest is as reduce_rule makes it */
     enum scand_pass passes[SCAND_PASSES_MAX]; /* run in order */
     uint32_t pass_count;                      /* 1 or 2 */
-    enum scand_kind kind;                     /* of every pass; HALF with sums of floats only */
+    enum scand_kind kind;                     /* of every pass; HALF and TRAPEZOID with sums of floats only */
     enum scand_operator op;                   /* of every pass */
     enum scand_accumulator accumulator;
     enum scand_dtype intermediate; /* F32 or F64 */

@@ -134,10 +134,11 @@ struct cpu_block {
     const double *mean;                         /* to be taken from the samples, or NULL */
     bool narrow;                                /* samples and values are integers of 4 bytes: cpu_is_narrow */
     const void *next;                           /* `length` samples that will be wanted soon, or NULL */
-    /* A streamed row, with `first` as the only pass: the row's place in its group, where the block begins in the row,
-     * and the row's length. The carry into the block is never NULL, and `total` is the carry into the next block. */
+    uint64_t begin, row_length;                 /* where the block begins in the row, and the row's length */
+    /* A streamed row, with `first` as the only pass: the row's place in its group. The carry into the block is never
+     * NULL, and `total` is the carry into the next block. */
     bool streamed;
-    uint64_t row, begin, row_length;
+    uint64_t row;
     union sum total; /* result: of the last pass of which it is computed */
 };
 
@@ -177,7 +178,7 @@ static inline bool cpu_is_direct(const struct scan_rule *rule)
  * is direct, too. The first ORDER_FAN rows are given, or the first one where both sides are across; the next ORDER_FAN
  * lie a step further, and so on. */
 struct cpu_interleaved {
-    const struct scan_rule *rule; /* neither a reduction nor affine, and without demean */
+    const struct scan_rule *rule; /* neither a reduction, affine nor trapezoid, and without demean */
     uint64_t length, count;
     bool input_across, output_across;
     const char *input[ORDER_FAN]; /* sample 0 of each row */

@@ -46,8 +46,8 @@ bool is_paired(const struct scan *scan)
 bool is_interleaved(const struct scan *scan)
 {
     const struct scan_rows *rows = scan->rows;
-    if (rows->rule.op == SCAND_OPERATOR_AFFINE || rows->rule.demean || is_reduction(scan) || rows->offsets ||
-        scan->count < INTERLEAVED_ROWS_MIN)
+    if (rows->rule.op == SCAND_OPERATOR_AFFINE || rows->rule.kind == SCAND_KIND_TRAPEZOID || rows->rule.demean ||
+        is_reduction(scan) || rows->offsets || scan->count < INTERLEAVED_ROWS_MIN)
         return false;
     return rows->length <= ORDER_TILE ||
            (is_columns(rows) && (rows->length <= ORDER_BLOCK || column_groups_suffice(scan)));

@@ -227,6 +227,18 @@ static inline union sum sum_less_half(struct arithmetic a, union sum sum, union 
     return sum;
 }
 
+/* Half of a sum of floats. */
+static inline union sum sum_half(struct arithmetic a, union sum sum)
+{
+    if (a.accumulator == SCAND_ACCUMULATOR_F32)
+        sum.f32 *= 0.5f;
+    else if (a.accumulator == SCAND_ACCUMULATOR_F64)
+        sum.f64 *= 0.5;
+    else
+        sum.f2 = (struct f2){0.5f * sum.f2.high, 0.5f * sum.f2.low};
+    return sum;
+}
+
 /* The value of a sum: a float is rounded to f64 where wide, else to f32. */
 static inline union sample sum_value(struct arithmetic a, union sum sum, bool wide)
 {

@@ -35,11 +35,19 @@ static uint64_t leaf_at(const struct pass *pass, uint64_t leaf, uint64_t j)
     return leaf * ORDER_LEAF + (pass->backward ? leaf_length(pass, leaf) - 1 - j : j);
 }
 
+/* Whether sample i is half of itself in every sum. */
+static bool is_halved(const struct pass *pass, uint64_t i)
+{
+    return pass->kind == SCAND_KIND_TRAPEZOID && i == (pass->backward ? pass->length - 1 : 0);
+}
+
 /* The j-th sample of a leaf as a sum. */
 static union sum leaf_sample(const struct pass *pass, uint64_t leaf, uint64_t j)
 {
     uint64_t i = leaf_at(pass, leaf, j);
     union sum sum = sum_first(pass->arithmetic, pass->row[i], pass->wide);
+    if (is_halved(pass, i))
+        sum = sum_half(pass->arithmetic, sum);
     if (pass->factors)
         sum.map.factor = pass->factors[i];
     return sum;
@@ -58,13 +66,15 @@ static void leaf_values(const struct pass *pass, uint64_t leaf, const union sum 
 {
     union sum sum = carry ? *carry : leaf_sample(pass, leaf, 0);
     union sample before = carry ? sum_value(pass->arithmetic, sum, pass->wide_values) : pass->identity;
+    const bool half = pass->kind == SCAND_KIND_HALF || pass->kind == SCAND_KIND_TRAPEZOID;
     for (uint64_t j = 0; j < leaf_length(pass, leaf); j++) {
+        const uint64_t i = leaf_at(pass, leaf, j);
         union sum sample = leaf_sample(pass, leaf, j), result;
         if (carry || j > 0)
             sum = sum_add_sample(pass->arithmetic, sum, sample, pass->wide);
-        result = pass->kind == SCAND_KIND_HALF ? sum_less_half(pass->arithmetic, sum, sample, pass->wide) : sum;
+        result = half ? sum_less_half(pass->arithmetic, sum, sample, pass->wide) : sum;
         union sample value = sum_value(pass->arithmetic, result, pass->wide_values);
-        pass->row[leaf_at(pass, leaf, j)] = pass->kind == SCAND_KIND_EXCLUSIVE ? before : value;
+        pass->row[i] = pass->kind == SCAND_KIND_EXCLUSIVE ? before : is_halved(pass, i) ? pass->identity : value;
         before = value;
     }
 }

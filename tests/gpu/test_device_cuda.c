@@ -387,7 +387,10 @@ static struct scan_rows mixed_rows(unsigned n, const void *input, void *output)
                                                           SCAND_ACCUMULATOR_F2};
     const int64_t length = (int64_t)lengths[n % 6], gap = n % 4 == 1 ? 60 : 0, step = n % 5 == 2 ? 3 : 1;
     struct scan_rule rule = make_rule(accumulators[n / 2 % 3], n % 7 == 3 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32);
-    rule.kind = n % 3 == 1 ? SCAND_KIND_EXCLUSIVE : n % 16 == 6 ? SCAND_KIND_HALF : SCAND_KIND_INCLUSIVE;
+    rule.kind = n % 3 == 1     ? SCAND_KIND_EXCLUSIVE
+                : n % 16 == 6  ? SCAND_KIND_HALF
+                : n % 16 == 14 ? SCAND_KIND_TRAPEZOID
+                               : SCAND_KIND_INCLUSIVE;
     rule.pass_count = 1 + n % 2;
     rule.intermediate = n % 11 == 4 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
     rule.op = n % 8 == 7 ? SCAND_OPERATOR_MAX : SCAND_OPERATOR_SUM;

@@ -10,6 +10,7 @@
 #define INCLUSIVE SCAND_KIND_INCLUSIVE
 #define EXCLUSIVE SCAND_KIND_EXCLUSIVE
 #define HALF      SCAND_KIND_HALF
+#define TRAPEZOID SCAND_KIND_TRAPEZOID
 #define F32       SCAND_ACCUMULATOR_F32
 #define F64       SCAND_ACCUMULATOR_F64
 #define F2        SCAND_ACCUMULATOR_F2
@@ -36,7 +37,7 @@ static inline struct scan_rule typed_rule(unsigned i, enum scand_dtype input, en
     bool floats = !codec_is_integer(input);
     rule.demean = floats && i % 5 == 1;
     if (floats && rule.op == SCAND_OPERATOR_SUM && i % 4 == 3)
-        rule.kind = HALF;
+        rule.kind = i % 8 == 3 ? HALF : TRAPEZOID;
     if (!floats)
         rule.accumulator = SCAND_ACCUMULATOR_EXACT;
     else if (codec_class(input) == SCAND_CLASS_F64 && accumulator == F32)

@@ -46,6 +46,7 @@ static const struct scan_rule rules[] = {
     {FB, .accumulator = SCAND_ACCUMULATOR_F2},
     {BF, .accumulator = SCAND_ACCUMULATOR_F2, .kind = SCAND_KIND_EXCLUSIVE},
     {BF, .accumulator = SCAND_ACCUMULATOR_F64, .kind = SCAND_KIND_HALF, .demean = true},
+    {FB, .accumulator = SCAND_ACCUMULATOR_F2, .kind = SCAND_KIND_TRAPEZOID},
     {FB, .accumulator = SCAND_ACCUMULATOR_F32, .op = SCAND_OPERATOR_PROD},
     {FB, .accumulator = SCAND_ACCUMULATOR_F2, .op = SCAND_OPERATOR_AFFINE, .coefficient = -0.998},
     {FB, .accumulator = SCAND_ACCUMULATOR_F64, .input = SCAND_DTYPE_F64, .output = SCAND_DTYPE_F64},

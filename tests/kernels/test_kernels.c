@@ -98,6 +98,8 @@ static void long_rows(const struct group *group)
         case_of(1, 16384 * 64 + 1, rule_of("bf", INCLUSIVE, F2, D64, D64)),
         case_of(2, 16384 * 32 + 17, rule_of("b", EXCLUSIVE, F64, D64, D64)),
         case_of(4, 100001, rule_of("fb", INCLUSIVE, F64, D64, D32)),
+        case_of(1, 16384 * 33 + 17, rule_of("bf", TRAPEZOID, F64, D32, D32)),
+        case_of(2, 16384 * 2 + 1, rule_of("fb", TRAPEZOID, F2, D64, D64)),
         case_of(1, 16384 * 33 + 17, rule_of("fb", HALF, F2, D64, D32)),
     };
     list[COUNT(list) - 1].rule.demean = true;
@@ -492,6 +494,7 @@ static void ragged(const struct group *group)
         rule_of("bf", INCLUSIVE, F2, D32, D32),  rule_of("fb", EXCLUSIVE, F2, D32, D32),
         rule_of("f", INCLUSIVE, F2, D32, D32),   rule_of("fb", INCLUSIVE, F2, D64, D32),
         rule_of("b", INCLUSIVE, F64, D32, D64),  rule_of("fb", HALF, F64, D32, D32),
+        rule_of("fb", TRAPEZOID, F64, D32, D32),
     };
     for (enum ragged_kind kind = 0; kind < RAGGED_KIND_COUNT; kind++)
         for (size_t r = 0; r < COUNT(list); r++) {

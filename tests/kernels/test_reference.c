@@ -432,6 +432,36 @@ static void halves(void)
         }
 }
 
+/* trapezoid is half less half of the first sample that the pass meets, where that can be said exactly, of every length
+ * that begins or ends a leaf, and over a block; what that sample is does not matter to its own value. */
+static void trapezoids(void)
+{
+    static const int lengths[] = {1, 2, 15, 16, 17, 32, 511, 513, LENGTH_MAX};
+    static float x[LENGTH_MAX];
+    static double half[LENGTH_MAX], trapezoid[LENGTH_MAX];
+    uint64_t random = seed;
+    for (int i = 0; i < LENGTH_MAX; i++)
+        x[i] = (float)(int)(random_next(&random) % 201) - 100.0f;
+    for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++)
+        for (size_t l = 0; l < 2 * sizeof lengths / sizeof lengths[0]; l++) {
+            const int length = lengths[l / 2], first = l % 2 ? length - 1 : 0;
+            const char *passes = l % 2 ? "b" : "f";
+            REQUIRE(row_scan_f64(passes, SCAND_KIND_HALF, (enum scand_accumulator)a, x, half, length) == 0);
+            REQUIRE(row_scan_f64(passes, SCAND_KIND_TRAPEZOID, (enum scand_accumulator)a, x, trapezoid, length) == 0);
+            int wrong = 0;
+            for (int i = 0; i < length; i++)
+                wrong += trapezoid[i] != half[i] - (double)x[first] / 2;
+            CHECK_EQ(wrong, 0);
+            CHECK(trapezoid[first] == 0 && !signbit(trapezoid[first]));
+            const float kept = x[first];
+            x[first] = l % 3 ? INFINITY : NAN;
+            REQUIRE(row_scan_f64(passes, SCAND_KIND_TRAPEZOID, (enum scand_accumulator)a, x, trapezoid, length) == 0);
+            CHECK(trapezoid[first] == 0 && !signbit(trapezoid[first]));
+            CHECK(length == 1 || !isfinite(trapezoid[l % 2 ? 0 : length - 1]));
+            x[first] = kept;
+        }
+}
+
 /* A mean that can be said exactly: what is left sums to zero, and to what a row without it gives. */
 static void means(void)
 {
@@ -763,6 +793,7 @@ static const struct test tests[] = {
     TEST(identities),
     TEST(products),
     TEST(halves),
+    TEST(trapezoids),
     TEST(means),
     TEST(long_integers_keep_their_digits),
     TEST(f2_has_the_range_of_f32),

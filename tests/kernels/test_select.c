@@ -295,6 +295,7 @@ static void all_else(void)
     ON(no_cooperation, AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .op = MAX);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = HALF);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = SCAND_KIND_TRAPEZOID);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .demean = true);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .output = F16);
     PATH(ANY_LAYOUT_PREFETCH, .length = 1000000, .input = I32, .output = I32);

@@ -133,16 +133,27 @@ static void intermediates(void)
 
 static void kinds(void)
 {
-    struct msg_job_submit_params params = params_of(SCAND_DTYPE_F16, SCAND_DTYPE_F16);
-    params.kind = SCAND_KIND_HALF;
-    CHECK_EQ(check_steps(&params, 0), 0);
-    CHECK_EQ(rule.kind, SCAND_KIND_HALF);
-    params.op = SCAND_OPERATOR_MAX;
-    CHECK_CONTAINS(refused(&params),
-                   "\"kind\" is \"half\", which is for \"op\" \"sum\"; allowed with \"max\": inclusive");
-    params = params_of(SCAND_DTYPE_U32, SCAND_DTYPE_U32);
-    params.kind = SCAND_KIND_HALF;
-    CHECK_CONTAINS(refused(&params), "\"kind\" is \"half\", but \"input.dtype\" \"u32\" is of integers");
+    static const struct {
+        enum scand_kind kind;
+        const char *of_max, *of_integers;
+    } list[] = {
+        {SCAND_KIND_HALF, "\"kind\" is \"half\", which is for \"op\" \"sum\"; allowed with \"max\": inclusive",
+         "\"kind\" is \"half\", but \"input.dtype\" \"u32\" is of integers"},
+        {SCAND_KIND_TRAPEZOID,
+         "\"kind\" is \"trapezoid\", which is for \"op\" \"sum\"; allowed with \"max\": inclusive, exclusive",
+         "\"kind\" is \"trapezoid\", but \"input.dtype\" \"u32\" is of integers; allowed: inclusive, exclusive"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        struct msg_job_submit_params params = params_of(SCAND_DTYPE_F16, SCAND_DTYPE_F16);
+        params.kind = list[i].kind;
+        CHECK_EQ(check_steps(&params, 0), 0);
+        CHECK_EQ(rule.kind, list[i].kind);
+        params.op = SCAND_OPERATOR_MAX;
+        CHECK_CONTAINS(refused(&params), list[i].of_max);
+        params = params_of(SCAND_DTYPE_U32, SCAND_DTYPE_U32);
+        params.kind = list[i].kind;
+        CHECK_CONTAINS(refused(&params), list[i].of_integers);
+    }
 }
 
 static void demeans(void)

@@ -179,7 +179,8 @@ def scan(
     passes : str or sequence of str
         "forward", "backward", or two of them that are run in order: "forward,backward" is the double integral.
     kind : str
-        "inclusive"; "exclusive": result i does not include sample i; "half": it includes half of it (sums of floats).
+        "inclusive"; "exclusive": result i does not include sample i; "half": it includes half of it (sums of floats);
+        "trapezoid": and half of the first sample, result 0 being 0 (the trapezoidal rule).
     op : str
         "sum", "prod", "max", "min", or "affine": y[i] = coefficient y[i-1] + x[i].
     coefficient : number or array_like
@@ -437,7 +438,8 @@ def cumulative_trapezoid(
     client: Optional[Client] = None,
 ) -> AnyArray:
     """scipy.integrate.cumulative_trapezoid: the integral up to each sample by the trapezoidal rule, for samples at `x`
-    or `dx` apart. One sample less than `y` along the axis, unless `initial` is 0, which then comes first."""
+    or `dx` apart. One sample less than `y` along the axis, unless `initial` is 0, which then comes first. With `dx` it is
+    scan(y, kind="trapezoid"), rounded to the dtype of the results and multiplied by dx; of f16, rounded to f32 before."""
     samples = np.asarray(y)
     if samples.dtype.kind in "biu":
         samples = samples.astype(float)
@@ -447,19 +449,29 @@ def cumulative_trapezoid(
         raise ValueError("y: there is no sample along the axis; at least one is needed")
     if initial is not None and initial != 0:
         raise ValueError(f"initial: {initial} is neither 0 nor None")
-    rows = np.moveaxis(samples, axis, -1)
-    step: Any = dx if x is None else _steps(np.asarray(x), samples, axis)
-    kind = np.result_type(samples.dtype, *([] if x is None else [step.dtype]))
-    whole = empty(samples.shape, kind)
+    whole = _trapezoids(samples, float(dx), axis, client) if x is None else _trapezoids_at(samples, np.asarray(x), axis, client)
+    return whole if initial is not None else np.moveaxis(np.moveaxis(whole, axis, -1)[..., 1:], -1, axis)
+
+
+def _trapezoids(samples: AnyArray, dx: float, axis: int, client: Optional[Client]) -> AnyArray:
+    """Of samples that are equally far from each other. Sums of f16 may be too large for it where integrals are not."""
+    step = ("scan", {"passes": "forward", "kind": "trapezoid", **({} if dx == 1 else {"scale": dx})})
+    short = samples.dtype.char == "e"
+    results: AnyArray = run(samples, [step], axis=axis, dtype=np.float32 if short else None, client=client)
+    return results.astype(np.float16) if short else results
+
+
+def _trapezoids_at(samples: AnyArray, x: AnyArray, axis: int, client: Optional[Client]) -> AnyArray:
+    rows, step = np.moveaxis(samples, axis, -1), _steps(x, samples, axis)
+    whole = empty(samples.shape, np.result_type(samples.dtype, step.dtype))
     integrals = np.moveaxis(whole, axis, -1)
     integrals[..., 0] = 0
     later = integrals[..., 1:]
     np.add(rows[..., 1:], rows[..., :-1], out=later, casting="same_kind")
-    np.multiply(later, step / 2.0 if x is None else step, out=later, casting="same_kind")
-    if x is not None:
-        np.divide(later, 2.0, out=later, casting="same_kind")
+    np.multiply(later, step, out=later, casting="same_kind")
+    np.divide(later, 2.0, out=later, casting="same_kind")
     scan(later, out=later, client=client)
-    return whole if initial is not None else np.moveaxis(later, -1, axis)
+    return whole
 
 
 def _steps(x: AnyArray, samples: AnyArray, axis: int) -> AnyArray:

@@ -18,22 +18,19 @@ class CausalIntegration(pylops.CausalIntegration):  # type: ignore[misc]
 
     @reshaped  # type: ignore[untyped-decorator]
     def _matvec(self, x: AnyArray) -> AnyArray:
-        y = self._integrate(x, "forward")
-        if self.kind == "trapezoidal":
-            y[_later(self.axis)] -= self.sampling * x[_first(self.axis)] / 2
+        y = self._integrate(x, "forward", {"full": "inclusive", "half": "half", "trapezoidal": "trapezoid"}[self.kind])
         return y[_later(self.axis)] if self.removefirst else y
 
     @reshaped  # type: ignore[untyped-decorator]
     def _rmatvec(self, x: AnyArray) -> AnyArray:
         if self.removefirst:
             x = np.insert(x, 0, 0, axis=self.axis)
-        y = self._integrate(x, "backward")
+        y = self._integrate(x, "backward", "inclusive" if self.kind == "full" else "half")
         if self.kind == "trapezoidal":
             y[_first(self.axis)] = self.sampling * x.sum(self.axis, keepdims=True) / 2
         return y
 
-    def _integrate(self, x: AnyArray, direction: str) -> AnyArray:
-        kind = "inclusive" if self.kind == "full" else "half"
+    def _integrate(self, x: AnyArray, direction: str, kind: str) -> AnyArray:
         if self.sampling == 1:
             return scan(x, direction, kind=kind, axis=self.axis)
         scaled = empty(x.shape, np.result_type(x.dtype, np.float32))

@@ -226,6 +226,32 @@ class Scan(PackageTest):
         centred = shifted - shifted.mean(-1, keepdims=True)
         np.testing.assert_allclose(scand.scan(shifted, demean=True), np.cumsum(centred, -1), atol=1e-11)
 
+    def test_trapezoids(self):
+        """As SciPy's cumulative_trapezoid with initial=0 has them, forward, backward, and of each other."""
+
+        def forward(x):
+            return np.concatenate([np.zeros_like(x[..., :1]), np.cumsum((x[..., 1:] + x[..., :-1]) / 2, -1)], -1)
+
+        def backward(x):
+            return np.flip(forward(np.flip(x, -1)), -1)
+
+        for length in (1, 2, 16, 17, 513, 20000, 40000):
+            x = whole_numbers((3, length)) * 2
+            for options in ({}, {"accumulator": "f2"}):
+                self.same(scand.scan(x, kind="trapezoid", **options), forward(x))
+                self.same(scand.scan(x, "backward", kind="trapezoid", **options), backward(x))
+                self.same(scand.scan(x, "forward,backward", kind="trapezoid", **options), backward(forward(x)))
+            columns = np.ascontiguousarray(x.T)
+            self.same(scand.scan(columns, kind="trapezoid", axis=0), np.ascontiguousarray(forward(x).T))
+        x = whole_numbers((3, 50)).astype("f4")
+        self.same(scand.scan(x, kind="trapezoid", accumulator="f32"), forward(x))
+        self.same(scand.run(x, [("scan", {"kind": "trapezoid", "scale": 0.5})]), forward(x) * np.float32(0.5))
+        self.same(scand.scan(np.array([[np.nan, 1, 2], [np.inf, 3, 4]]), kind="trapezoid")[:, 0], np.zeros(2))
+        noise = np.random.default_rng(15).standard_normal((4, 3000))
+        np.testing.assert_allclose(scand.scan(noise, kind="trapezoid"), forward(noise), rtol=0, atol=1e-11)
+        with self.assertRaisesRegex(scand.InvalidError, '"trapezoid", but .* is of integers; allowed: inclusive, exclusive'):
+            scand.scan(np.arange(5), kind="trapezoid")
+
     def test_results_in_f64_keep_the_digits_between_passes(self):
         x = np.full((3, 9000), 5e6, "f4")
         expected = double_integral(x.astype("f8"))
@@ -271,9 +297,10 @@ class Scan(PackageTest):
             ({"passes": ["forward"] * 3}, "are 3; take one or two"),
             ({"passes": []}, "are 0"),
             ({"op": "median"}, "^operator: 'median' is not one of sum, prod, max, min, affine$"),
-            ({"kind": "double"}, "^kind: 'double' is not one of inclusive, exclusive, half$"),
+            ({"kind": "double"}, "^kind: 'double' is not one of inclusive, exclusive, half, trapezoid$"),
             ({"accumulator": 3}, "^accumulator: 3 is not one of"),
             ({"kind": "half", "op": "max"}, '"half", which is for'),
+            ({"kind": "trapezoid", "op": "prod"}, '"trapezoid", which is for'),
             ({"op": "affine"}, "coefficient"),
             ({"deadline": 0}, "^deadline: 0 is not between 0.001 and 86400"),
             ({"axis": 1}, "axis 1 is out of bounds for array of dimension 1"),

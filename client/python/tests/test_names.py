@@ -152,6 +152,11 @@ class SciPyNames(PackageTest):
         self.same(scand.cumulative_trapezoid(y, places), np.cumsum((y[..., 1:] + y[..., :-1]) / 2 * np.diff(places), -1))
         self.same(scand.cumulative_trapezoid([1, 2, 3]), np.array([1.5, 4.0]))
         self.assertEqual(scand.cumulative_trapezoid(np.ones((2, 3), "f4")).dtype, np.float32)
+        self.same(scand.cumulative_trapezoid(np.full(5, 40000, "f2"), dx=0.25), np.array([10000, 20000, 30000, 40000], "f2"))
+        noise = np.random.default_rng(16).standard_normal((3, 700)).astype("f4")
+        self.same(scand.cumulative_trapezoid(noise, initial=0), scand.scan(noise, kind="trapezoid"))
+        self.same(scand.cumulative_trapezoid(noise, dx=0.004, initial=0), scand.scan(noise, kind="trapezoid") * np.float32(0.004))
+        self.same(scand.cumulative_trapezoid(y * 1j, dx=2, initial=0), scand.cumulative_trapezoid(y, dx=2, initial=0) * 1j)
         for arguments, text in (((y, [1, 2]), r"^x: its shape is \(2,\)"), ((y[..., :0],), "^y: there is no sample")):
             with self.assertRaisesRegex(ValueError, text):
                 scand.cumulative_trapezoid(*arguments)

@@ -12,7 +12,7 @@ const struct option_row scan_options[] = {
     {"output", OPTION_OUTPUT, 'o', "OUT", VALUE_FILE, "the result's file; of several IN, or where it ends in /, a folder"},
     {"passes", OPTION_PASSES, 'p', "LIST", SCAND_LIST_PASS,
      "forward, backward, or two of them in order: forward,backward [forward]"},
-    {"kind", OPTION_KIND, 'k', "KIND", SCAND_LIST_KIND, "inclusive | exclusive | half [inclusive]"},
+    {"kind", OPTION_KIND, 'k', "KIND", SCAND_LIST_KIND, "inclusive | exclusive | half | trapezoid [inclusive]"},
     {"demean", OPTION_DEMEAN, 'd', NULL, VALUE_FREE, "first take each row's mean from its samples"},
     {"op", OPTION_OP, 0, "OPERATOR", SCAND_LIST_OPERATOR, "sum | prod | max | min | affine [sum]"},
     {"coefficient", OPTION_COEFFICIENT, 0, "A", VALUE_FREE, "of affine, y[i] = A y[i-1] + x[i]: a number, not 0"},

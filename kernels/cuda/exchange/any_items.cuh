@@ -138,6 +138,16 @@ template <class Sum> struct any_outside {
     {
         return plan.kind;
     }
+    /* Not by the carry, which a launch for totals has none of. */
+    __device__ __forceinline__ bool halves() const
+    {
+        if (!Sum::has_half || plan.kind != SCAND_KIND_TRAPEZOID)
+            return false;
+        int again = pass;
+        pin(again);
+        return plan.offsets || plan.scan.blocks <= 1 ||
+               item->sum % plan.scan.sums_per_row == (plan.scan.backward[again] ? plan.scan.blocks - 1 : 0);
+    }
     __device__ __forceinline__ typename Sum::sample zero() const
     {
         if constexpr (Sum::is_real)

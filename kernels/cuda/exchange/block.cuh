@@ -34,10 +34,20 @@ DEVICE void tiles_scan(tile_sums<Sum> *shared, int tiles, Outside outside)
     shared->carries[tile] = before.sum;
 }
 
+/* Halves the first sample of a row, for the kind trapezoid. */
+template <class Sum, bool Backward, class Outside>
+DEVICE void block_halve(typename Sum::sample x[ORDER_LEAF], int length, int warp, Outside outside)
+{
+    if constexpr (Sum::has_half)
+        if (outside.halves())
+            leaf_halve_at<Sum>(x, leaf_first<Backward>(length, warp));
+}
+
 /*
  * One pass over an order block of `length` samples: replaces the samples by their values, unless only the total is
  * wanted. `outside` knows the rest: whether a carry from the row's other order blocks is present, whether the total is
- * wanted, and where the one lies and the other goes; of what kind the pass is, and its value of no samples.
+ * wanted, and where the one lies and the other goes; of what kind the pass is, and its value of no samples; and, where
+ * the kind is one that a launch finds out, whether the block has the sample of a row that is halved.
  */
 template <class Sum, bool Backward, int Kind, class Outside>
 DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp, tile_sums<Sum> *shared,
@@ -47,6 +57,8 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
     int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
     if (samples < ORDER_TILE && (Sum::has_identity || sum_by_f64<Sum>))
         leaf_fill<Sum>(x, samples);
+    if constexpr (Kind == KIND_ANY)
+        block_halve<Sum, Backward>(x, length, warp, outside);
     struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
     float most;
     typename Sum::sum sum = tile_prefixes<Sum, Backward>(x, end, samples, &most);
@@ -68,6 +80,9 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
     const bool exclusive = (Kind == KIND_ANY ? outside.kind() : Kind) == SCAND_KIND_EXCLUSIVE;
     if (exclusive && Sum::has_identity && !outside.present())
         leaf_zero_first<Sum, Backward>(x, length, warp, outside.zero());
+    if constexpr (Kind == KIND_ANY)
+        if (outside.halves())
+            leaf_zero_first<Sum, Backward>(x, length, warp, outside.zero());
 }
 
 /* What a pass over an item has to do with the other blocks of its row; looked up when needed, to hold no registers. */

@@ -43,11 +43,22 @@ template <bool Backward, class T> DEVICE void direct_shift(T x[ORDER_LEAF], T be
     x[Backward ? ORDER_LEAF - 1 : 0] = begin;
 }
 
-/* What is done with a leaf of which `samples` are there: its total; its values, from what a pass meets before it;
- * `first` is the number of the sample that the pass meets first of all, if it is one of this leaf. */
+/* What is done with a leaf of which `samples` are there: what precedes a pass; its total; its values, from what the
+ * pass meets before it. `first` is the number of the sample that the pass meets first of all, if it is one of this
+ * leaf. */
 template <class Sum> struct direct_arithmetic {
     using samples = Sum; /* how they come, go, and are rounded between passes */
 
+    DEVICE bool is_trapezoid(const struct direct_plan &plan)
+    {
+        return Sum::has_half && plan.any.kind == SCAND_KIND_TRAPEZOID;
+    }
+    DEVICE void halve(const struct direct_plan &plan, typename Sum::sample x[ORDER_LEAF], int first)
+    {
+        if constexpr (Sum::has_half)
+            if (is_trapezoid(plan))
+                leaf_halve_at<Sum>(x, first);
+    }
     template <bool Backward>
     DEVICE typename Sum::sum total(const struct direct_plan &, typename Sum::sample x[ORDER_LEAF], int samples)
     {
@@ -67,12 +78,18 @@ template <class Sum> struct direct_arithmetic {
                 leaf_values<Sum, Backward, KIND_ANY, Backward>(x, carry, samples - 1, plan.any.kind);
             else
                 leaf_values<Sum, Backward, KIND_ANY, false>(x, carry, ORDER_LEAF - 1, plan.any.kind);
+            if (is_trapezoid(plan))
+                leaf_zero_at<Sum>(x, first, direct_zero<Sum>(plan));
             return;
         }
         const typename Sum::sample begin = Sum::value(carry.sum);
         if constexpr (Sum::has_half)
-            if (plan.any.kind == SCAND_KIND_HALF)
-                return leaf_values<Sum, Backward, SCAND_KIND_HALF, false>(x, carry, ORDER_LEAF - 1);
+            if (kind_is_half(plan.any.kind)) {
+                leaf_values<Sum, Backward, SCAND_KIND_HALF, false>(x, carry, ORDER_LEAF - 1);
+                if (is_trapezoid(plan))
+                    leaf_zero_at<Sum>(x, first, direct_zero<Sum>(plan));
+                return;
+            }
         leaf_values<Sum, Backward, SCAND_KIND_INCLUSIVE, false>(x, carry, ORDER_LEAF - 1);
         if (exclusive) {
             direct_shift<Backward>(x, begin);
@@ -84,6 +101,9 @@ template <class Sum> struct direct_arithmetic {
 template <class T> struct direct_arithmetic<affine_sum<T>> {
     using samples = typename affine_samples<T>::sum;
 
+    DEVICE void halve(const struct direct_plan &, T[ORDER_LEAF], int)
+    {
+    }
     DEVICE affine_same<T> factors(const struct direct_plan &plan)
     {
         if constexpr (std::is_same<T, uint64_t>::value)
@@ -110,6 +130,15 @@ template <class T> struct direct_arithmetic<affine_sum<T>> {
     }
 };
 
+/* The number in a leaf of the sample that a pass meets first of a column, where an item has that. */
+template <bool Backward>
+DEVICE int direct_first(const struct direct_plan &plan, const struct direct_item *item,
+                        const struct direct_place &place)
+{
+    const bool begins = item->tile == (Backward ? plan.tiles - 1 : 0);
+    return begins ? (Backward ? item->samples - 1 : 0) - place.leaf * ORDER_LEAF : -1;
+}
+
 /* The totals of a thread's leaves. */
 template <class Sum, bool Backward>
 DEVICE void direct_totals(const struct direct_plan &plan, const struct direct_item *item, struct direct_held<Sum> *held,
@@ -118,6 +147,7 @@ DEVICE void direct_totals(const struct direct_plan &plan, const struct direct_it
 #pragma unroll
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const struct direct_place place = direct_place_of<Sum>(plan, l);
+        direct_arithmetic<Sum>::halve(plan, held->x[l], direct_first<Backward>(plan, item, place));
         smem->sums[place.leaf][place.column] =
             direct_arithmetic<Sum>::template total<Backward>(plan, held->x[l], direct_samples_of(item, place));
     }
@@ -128,13 +158,12 @@ template <class Sum, bool Backward>
 DEVICE void direct_values(const struct direct_plan &plan, const struct direct_item *item, struct direct_held<Sum> *held,
                           const direct_smem<Sum> *smem)
 {
-    const bool begins = item->tile == (Backward ? plan.tiles - 1 : 0);
 #pragma unroll
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const struct direct_place place = direct_place_of<Sum>(plan, l);
-        const int first = begins ? (Backward ? item->samples - 1 : 0) - place.leaf * ORDER_LEAF : -1;
         direct_arithmetic<Sum>::template values<Backward>(plan, held->x[l], direct_samples_of(item, place),
-                                                          direct_carry<Sum, Backward>(plan, item, place, smem), first);
+                                                          direct_carry<Sum, Backward>(plan, item, place, smem),
+                                                          direct_first<Backward>(plan, item, place));
     }
 }
 

@@ -131,7 +131,7 @@ DEVICE void direct_pairs_put(const struct any_plan &plan, const struct direct_wo
 template <class Sum, bool Full>
 DEVICE void direct_pairs_put(const struct any_plan &plan, const struct direct_words &side, const float x[2][ORDER_LEAF])
 {
-    const bool half = Sum::has_half && plan.kind == SCAND_KIND_HALF;
+    const bool half = Sum::has_half && kind_is_half(plan.kind);
     float results[2][ORDER_LEAF];
     bool nan = any_results<Sum>(x[0], half, results[0]);
     nan |= any_results<Sum>(x[1], half, results[1]);
@@ -161,7 +161,7 @@ template <class Sum>
 DEVICE void direct_put_plain(const struct any_plan &plan, const struct direct_words &side, const float x[ORDER_LEAF])
 {
     float results[ORDER_LEAF];
-    any_results<Sum>(x, Sum::has_half && plan.kind == SCAND_KIND_HALF, results);
+    any_results<Sum>(x, Sum::has_half && kind_is_half(plan.kind), results);
     side.template put<4>([&](int i) { return __float_as_uint(results[i]); });
 }
 

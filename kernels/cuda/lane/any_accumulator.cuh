@@ -3,7 +3,7 @@
  * same names and called sums too. Besides
  *
  * - from_f32 and from_f64: a sample from what the codec made of its bytes;
- * - has_half and less_half: a sum less half of its last sample;
+ * - has_half, less_half and half: a sum less half of its last sample, and half of a sample;
  * - registers of a thread: the most with which an SM holds two thread blocks of 20 warps. With 32 it would hold
  *   three of f32, but prod of 10,000 x 10,000 takes 0.256 ms instead of 0.213 on an H200.
  */
@@ -61,6 +61,10 @@ template <class T, scand_operator Op> struct any_real {
     DEVICE sum less_half(sum s, sample x)
     {
         return s - (T)0.5 * x;
+    }
+    DEVICE sample half(sample x)
+    {
+        return (T)0.5 * x;
     }
     DEVICE sample between_passes(sample x, bool to_f32)
     {
@@ -201,6 +205,10 @@ template <enum scand_operator Op, bool Wide> struct any_f2 {
     {
         return add_sample(s, {-0.5f * x.high, -0.5f * x.low});
     }
+    DEVICE sample half(sample x)
+    {
+        return {0.5f * x.high, 0.5f * x.low};
+    }
     DEVICE sample between_passes(sample x, bool to_f32)
     {
         return to_f32 ? f2_from_f32(x.high) : f2_from_f64(f2_to_f64(x));
@@ -226,6 +234,10 @@ struct any_f2_of_f32 : sum_f2 {
     DEVICE sum less_half(sum s, sample x)
     {
         return add_sample(s, -0.5f * x);
+    }
+    DEVICE sample half(sample x)
+    {
+        return 0.5f * x;
     }
     DEVICE double as_f64(sample x)
     {

@@ -130,11 +130,27 @@ template <class Sum> DEVICE void leaf_zero_at(typename Sum::sample x[ORDER_LEAF]
             x[i] = zero;
 }
 
+/* Which number the first sample that a pass meets of `length` ones has in this lane's leaf of a warp's tile. */
+template <bool Backward> DEVICE int leaf_first(int length, int warp)
+{
+    return (Backward ? length - 1 : 0) - (warp * WARP + lane_index()) * ORDER_LEAF;
+}
+
 /* The same of a row of `length` samples of which this warp has a tile. */
 template <class Sum, bool Backward>
 DEVICE void leaf_zero_first(typename Sum::sample x[ORDER_LEAF], int length, int warp, typename Sum::sample zero)
 {
-    leaf_zero_at<Sum>(x, (Backward ? length - 1 : 0) - (warp * WARP + lane_index()) * ORDER_LEAF, zero);
+    leaf_zero_at<Sum>(x, leaf_first<Backward>(length, warp), zero);
+}
+
+/* The kind trapezoid is half of a row whose first sample, number `first` of a leaf if it is one of its samples, is
+ * halved before, and whose first value is 0 after. */
+template <class Sum> DEVICE void leaf_halve_at(typename Sum::sample x[ORDER_LEAF], int first)
+{
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        if (i == first)
+            x[i] = Sum::half(x[i]);
 }
 
 /* A NaN makes all that follows it in a leaf NaN, so one look at either end tells whether there are any. */

@@ -217,7 +217,8 @@ static bool is_form(enum scand_dtype dtype)
 
 bool select_is_sum(const struct scan_rule *rule)
 {
-    return rule->op == SCAND_OPERATOR_SUM && rule->kind != SCAND_KIND_HALF && !rule->demean && is_form(rule->input) &&
+    const bool whole = rule->kind == SCAND_KIND_INCLUSIVE || rule->kind == SCAND_KIND_EXCLUSIVE;
+    return rule->op == SCAND_OPERATOR_SUM && whole && !rule->demean && is_form(rule->input) &&
            (is_form(rule->output) || rule->output == SCAND_DTYPE_F64);
 }
 

@@ -272,8 +272,14 @@ template <bool Ahead> struct any_tile_target {
     }
 };
 
-/* What is written of values. A NaN makes all that follows it in a leaf NaN, but for the kind half, where it may be of
- * that value alone. Returns whether there are any, which are quiet ones then. */
+/* Whether values are less half of their samples. */
+DEVICE bool kind_is_half(int kind)
+{
+    return kind == SCAND_KIND_HALF || kind == SCAND_KIND_TRAPEZOID;
+}
+
+/* What is written of values. A NaN makes all that follows it in a leaf NaN, but for kinds that are half, where it may
+ * be of that value alone. Returns whether there are any, which are quiet ones then. */
 template <class Sum, class Out>
 DEVICE bool any_results(const typename Sum::sample x[ORDER_LEAF], bool half, Out results[ORDER_LEAF])
 {
@@ -309,7 +315,7 @@ DEVICE void any_write_f32(const struct any_plan &plan, const Target &target, flo
 template <class Sum, bool Tight = false, class Target>
 DEVICE void any_write(const struct any_plan &plan, const Target &target, const typename Sum::sample x[ORDER_LEAF])
 {
-    const bool half = Sum::has_half && plan.kind == SCAND_KIND_HALF;
+    const bool half = Sum::has_half && kind_is_half(plan.kind);
     if constexpr (!Sum::is_real && sizeof(typename Sum::sample) == 4) {
         target.template put<4>([&](int i) { return x[i] ^ any_flip32(plan); });
     } else if constexpr (!Sum::is_real) {

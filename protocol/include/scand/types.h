@@ -87,11 +87,13 @@ extern "C" {
     X(NORM, "norm") /* the root of the sum of squares */
 
 /* inclusive: element i is part of result i. exclusive: it is not; a row begins with the operator's identity. half: half
- * of it is, as a sum of floats that is less half of its last sample: an integral by the midpoint of each sample. */
+ * of it is, as a sum of floats that is less half of its last sample: an integral by the midpoint of each sample.
+ * trapezoid: and half of the first sample that the pass meets is, so that result 0 is 0: the trapezoidal rule. */
 #define SCAND_KINDS(X)         \
     X(INCLUSIVE, "inclusive")  \
     X(EXCLUSIVE, "exclusive")  \
-    X(HALF, "half")
+    X(HALF, "half")            \
+    X(TRAPEZOID, "trapezoid")
 
 /* max and min: of equal values the one met first stays; a NaN stays for good. affine: the recurrence y[i] = a[i] y[i-1]
  * + x[i], whose coefficients a come with the scan. */

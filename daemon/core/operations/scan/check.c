@@ -53,17 +53,18 @@ static int check_kind(const struct asked *asked, struct error *error)
 {
     const struct msg_scan *step = step_of(asked);
     char field[FIELD_NAME_BYTES];
-    if (step->kind != SCAND_KIND_HALF)
+    if (step->kind != SCAND_KIND_HALF && step->kind != SCAND_KIND_TRAPEZOID)
         return 0;
     if (dtype_is_integer(asked->in.dtype))
         return error_set(error, -EINVAL,
-                         "\"%s\" is \"half\", but \"%s\" \"%s\" is of integers; allowed: inclusive, exclusive",
-                         request_field(asked->request, asked->step, "kind", field), asked_samples(asked),
-                         dtype_word(asked->in.dtype));
+                         "\"%s\" is \"%s\", but \"%s\" \"%s\" is of integers; allowed: inclusive, exclusive",
+                         request_field(asked->request, asked->step, "kind", field), kind_words.words[step->kind],
+                         asked_samples(asked), dtype_word(asked->in.dtype));
     if (step->op != SCAND_OPERATOR_SUM)
         return error_set(error, -EINVAL,
-                         "\"%s\" is \"half\", which is for \"op\" \"sum\"; allowed with \"%s\": inclusive, exclusive",
-                         request_field(asked->request, asked->step, "kind", field), operator_words.words[step->op]);
+                         "\"%s\" is \"%s\", which is for \"op\" \"sum\"; allowed with \"%s\": inclusive, exclusive",
+                         request_field(asked->request, asked->step, "kind", field), kind_words.words[step->kind],
+                         operator_words.words[step->op]);
     return 0;
 }
 
