@@ -9,6 +9,7 @@ struct fault_device {
     struct device *inner;
     struct device_faults left; /* calls until the one that fails, that one included; 0: none does */
     struct chunk *failed;
+    bool hangs;
 };
 
 static struct fault_device *fault_of(struct device *device)
@@ -33,8 +34,10 @@ static int noted(struct device *device, int r)
 static int fault_start(struct device *device, struct chunk *chunk)
 {
     struct fault_device *self = fault_of(device);
-    if (is_the_one(&self->left.hang_chunk))
+    if (is_the_one(&self->left.hang_chunk)) {
+        self->hangs = true;
         return 0;
+    }
     if (is_the_one(&self->left.fail_chunk)) {
         self->failed = chunk;
         return 0;
@@ -49,7 +52,7 @@ static struct chunk *fault_finish(struct device *device, int timeout_ms)
     struct chunk *chunk = self->failed;
     if (!chunk) {
         chunk = self->inner->ops->finish(self->inner, timeout_ms);
-        if (!chunk && timeout_ms > 0) /* it has none, but is waited for: what hangs takes no processor's time */
+        if (!chunk && timeout_ms > 0 && self->hangs) /* for ever: that takes no processor's time */
             nanosleep(&pause, NULL);
         return chunk;
     }

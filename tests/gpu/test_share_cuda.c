@@ -226,6 +226,7 @@ static void small_allocations(void)
     for (size_t i = 0; i < 1000; i++)
         sums[i] = 1;
     CHECK_EQ(cudaMemcpy(second, sums, sizeof sums, cudaMemcpyHostToDevice), cudaSuccess);
+    CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess); /* a copy of ordinary memory may be on its way when it returns */
     struct scand_scan scan = {.input = {.buffer = buffer, .rank = 1, .shape = {1000}}, .pass_count = 1};
     struct scand_job *job = NULL;
     scand_tensor_pack(&scan.input);
