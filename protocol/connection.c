@@ -461,6 +461,11 @@ size_t connection_output_bytes(const struct connection *connection)
     return connection->out.end - connection->out.start;
 }
 
+size_t connection_output_fds(const struct connection *connection)
+{
+    return connection->out.parcel_count;
+}
+
 bool connection_is_clogged(const struct connection *connection)
 {
     const struct outbox *out = &connection->out;

@@ -78,8 +78,9 @@ int connection_send(struct connection *connection, const uint8_t *bytes, size_t 
  * -EPIPE or another: the connection is over. */
 int connection_flush(struct connection *connection);
 bool connection_has_output(const struct connection *connection);
-/* Bytes that wait to be written. */
+/* Bytes that wait to be written, and descriptors that go with them. */
 size_t connection_output_bytes(const struct connection *connection);
+size_t connection_output_fds(const struct connection *connection);
 /* True when more than LIMIT_UNREAD_BYTES wait, or so many descriptors that another message's might not fit: time to
  * stop asking for more. */
 bool connection_is_clogged(const struct connection *connection);

@@ -38,9 +38,9 @@
 #define LIMIT_TURN_MESSAGES     256 /* the same, in messages */
 #define LIMIT_TURN_CHUNKS       64  /* that devices have returned, handled before clients' messages have a turn */
 #define LIMIT_GATHER_US         100 /* for which answers wait for more, to a client of which messages wait */
-#define LIMIT_BACKLOG           LIMIT_CLIENTS /* connections that wait to be accepted; more wait in connect() */
-#define LIMIT_ACCEPT_REST_MS    100           /* before the next try where connections cannot be accepted */
-#define LIMIT_CLIENTS           1024
+#define LIMIT_BACKLOG           LIMIT_CLIENTS         /* connections that wait to be accepted; more wait in connect() */
+#define LIMIT_ACCEPT_REST_MS    100                   /* before the next try where connections cannot be accepted */
+#define LIMIT_CLIENTS           1024                  /* or half of the descriptors that there are for clients */
 #define LIMIT_CLIENTS_KEPT      16                    /* of them, for root and the daemon's own user, */
 #define LIMIT_CLIENTS_FIRST     128                   /* and for users who have no other connection */
 #define LIMIT_CONNECTS          1000                  /* connections that a user may open in a second, for long, */
@@ -62,6 +62,8 @@
 #define LIMIT_DEADLINE_MS       86400000         /* that a job may have to start in: a day */
 #define LIMIT_USER_WAITING_FDS  512              /* descriptors that have come with messages of a user that wait */
 #define LIMIT_WAITING_FDS       4096             /* of all users: each may have as many as the others leave */
+#define LIMIT_LENT_FDS          1024             /* that threads close or prepare: each has half of what others leave */
+#define LIMIT_UNREAD_FDS        4096             /* that wait with unsent output: the same */
 #define LIMIT_USER_UNREAD_BYTES MIB(16)          /* unsent output of a user */
 #define LIMIT_ALL_UNREAD_BYTES  MIB(256)         /* of all users: each may have half of what the others leave */
 #define LIMIT_RETRY_MIN_MS      10               /* after which a client that is told "busy" is asked to try again */
@@ -88,10 +90,8 @@
     MIB(2) /* device memory for other processes: a multiple, so that it holds nothing else */
 
 /* Files that jobs read. */
-#define LIMIT_FILE_BYTES (UINT64_C(1) << 46) /* of one */
-#define LIMIT_FILES                                                                            \
-    4096 /* that are open in buffers, in all, or a quarter of those that the process may have: \
-            a user may have half of what others leave */
+#define LIMIT_FILE_BYTES       (UINT64_C(1) << 46) /* of one */
+#define LIMIT_FILES            4096     /* that are open in buffers: a user may have half of what others leave */
 #define LIMIT_READERS          64       /* threads that read them, */
 #define LIMIT_USER_READERS     4        /* and those of them that a user may have at a time */
 #define LIMIT_FILE_CHUNK_BYTES MIB(16)  /* of a chunk whose input is in a file, where a row has no more */

@@ -33,11 +33,22 @@ struct buffer *client_find_buffer(const struct client *client, uint64_t id)
     return buffer;
 }
 
+/* Connections that are kept for others than a user who has `others`: of few, an eighth for each kind of them. */
+static uint64_t kept_connections(const struct service *service, const struct user *user, uint64_t others)
+{
+    const uint64_t eighth = service->clients_most / 8;
+    if (user_manages(&service->users, user->uid))
+        return 0;
+    return (eighth < LIMIT_CLIENTS_KEPT ? eighth : LIMIT_CLIENTS_KEPT) + (others == 0 ? 0
+                                                                          : eighth < LIMIT_CLIENTS_FIRST
+                                                                              ? eighth
+                                                                              : LIMIT_CLIENTS_FIRST);
+}
+
 /* Connections that a user who has `others` could still open while so many are open. */
 static uint64_t free_connections(const struct service *service, const struct user *user, uint64_t open, uint64_t others)
 {
-    const uint64_t kept = LIMIT_CLIENTS_KEPT + (others > 0 ? LIMIT_CLIENTS_FIRST : 0);
-    uint64_t most = LIMIT_CLIENTS - (user_manages(&service->users, user->uid) ? 0 : kept);
+    const uint64_t most = service->clients_most - kept_connections(service, user, others);
     return open < most ? most - open : 0;
 }
 
@@ -98,9 +109,9 @@ int client_admit(struct client *client, struct error *error)
 }
 
 /* A few connections beyond the quota or the fair share may come in, to be told so, while many are free. */
-static bool may_be_told(const struct user *user, uint64_t left)
+static bool may_be_told(const struct service *service, const struct user *user, uint64_t left)
 {
-    return user->unadmitted < LIMIT_UNADMITTED && left >= LIMIT_CLIENTS / 8;
+    return user->unadmitted < LIMIT_UNADMITTED && left > 0 && left >= service->clients_most / 8;
 }
 
 static bool client_enter(struct client *client)
@@ -112,7 +123,7 @@ static bool client_enter(struct client *client)
     user_count_connect(client->user, service->ops->now_us(service->context));
     if (client_admit(client, &error) == 0)
         return true;
-    if (!may_be_told(client->user, left_for(service, client->user)))
+    if (!may_be_told(service, client->user, left_for(service, client->user)))
         return false;
     client->user->unadmitted++;
     return true;
@@ -125,11 +136,11 @@ bool service_is_full(struct service *service, uid_t uid)
         return true;
     if (!user)
         return false;
-    if (user->closing_fds > service_most_closing(service))
+    if (service_lends_many(service, user))
         return true;
     uint64_t left = free_connections(service, user, service->stats.clients_open, user->connections);
-    return !may_be_told(user, left) && (user->used[QUOTA_CONNECTIONS] >= user->most[QUOTA_CONNECTIONS] ||
-                                        !has_fair_share_left(service, user, user->connections, left));
+    return !may_be_told(service, user, left) && (user->used[QUOTA_CONNECTIONS] >= user->most[QUOTA_CONNECTIONS] ||
+                                                 !has_fair_share_left(service, user, user->connections, left));
 }
 
 void client_leave(struct client *client)
@@ -175,10 +186,9 @@ struct client *service_open(struct service *service, struct connection *connecti
 }
 
 /* Descriptors that have come and were not taken. */
-void client_count_fds(struct client *client, size_t count)
+void client_count_fds(struct client *client, uint64_t count)
 {
-    const unsigned now = (unsigned)count;
-    client->user->waiting_fds += now - client->waiting_fds;
-    client->service->waiting_fds += now - client->waiting_fds;
-    client->waiting_fds = now;
+    client->user->waiting_fds += count - client->waiting_fds;
+    client->service->waiting_fds.used += count - client->waiting_fds;
+    client->waiting_fds = count;
 }

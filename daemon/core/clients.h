@@ -23,6 +23,6 @@ void client_leave(struct client *client);
 void clients_count(struct client *client, int more);
 
 /* Sets how many descriptors of the client have arrived and were not accepted by a handler. */
-void client_count_fds(struct client *client, size_t count);
+void client_count_fds(struct client *client, uint64_t count);
 
 #endif

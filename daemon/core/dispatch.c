@@ -1,5 +1,6 @@
 /* From a connection's bytes to handlers: service_input of service.h. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "clients.h"
@@ -174,11 +175,11 @@ static void refuse_bytes(struct client *client, int code, const uint8_t *bytes, 
     client->failed = true;
 }
 
-/* How many such descriptors a user may have: half of what others leave. */
-static unsigned user_most_fds(const struct service *service, const struct user *user)
+/* How many such descriptors a user may have. */
+static uint64_t user_most_fds(const struct service *service, const struct user *user)
 {
-    const unsigned left = service->waiting_fds_most - (service->waiting_fds - user->waiting_fds);
-    return left / 2 < LIMIT_USER_WAITING_FDS ? left / 2 : LIMIT_USER_WAITING_FDS;
+    const uint64_t half = stock_allowed_half(&service->waiting_fds, user->waiting_fds);
+    return half < LIMIT_USER_WAITING_FDS ? half : LIMIT_USER_WAITING_FDS;
 }
 
 /* Descriptors of messages that are not complete, or wait for another turn, are bounded for each user, and so that
@@ -191,15 +192,15 @@ static void watch_fds(struct client *client)
     size_t size;
     uint32_t msgid;
     struct error error;
-    const unsigned most = user_most_fds(service, user);
+    const uint64_t most = user_most_fds(service, user);
     client_count_fds(client, connection_fd_count(client->connection));
     if (client->failed || client->waiting_fds == 0 || user->waiting_fds <= most)
         return;
-    error_set(
-        &error, -EDQUOT,
-        "descriptors: user %u has %u of them waiting in messages that are not complete; allowed: %u; complete each "
-        "message before the next one is begun; the connection ends",
-        (unsigned)user->uid, user->waiting_fds, most);
+    error_set(&error, -EDQUOT,
+              "descriptors: user %u has %" PRIu64
+              " of them waiting in messages that are not complete; allowed: %" PRIu64
+              "; complete each message before the next one is begun; the connection ends",
+              (unsigned)user->uid, user->waiting_fds, most);
     connection_peek(client->connection, &bytes, &size);
     if (message_find_msgid(bytes, size, &msgid))
         reply_failure(client, msgid, &error);

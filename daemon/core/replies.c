@@ -2,27 +2,36 @@
 
 #include <assert.h>
 
-void client_count_unread(struct client *client, uint64_t bytes)
+void client_count_unread(struct client *client, uint64_t bytes, uint64_t fds)
 {
     client->user->unread_bytes += bytes - client->unread_bytes;
     client->service->unread_bytes += bytes - client->unread_bytes;
     client->unread_bytes = bytes;
+    client->user->unread_fds += fds - client->unread_fds;
+    client->service->unread_fds.used += fds - client->unread_fds;
+    client->unread_fds = fds;
 }
 
 void service_sent(struct client *client)
 {
-    client_count_unread(client, connection_output_bytes(client->connection));
+    client_count_unread(client, connection_output_bytes(client->connection), connection_output_fds(client->connection));
+}
+
+static bool has_many_unread_fds(const struct client *client)
+{
+    const uint64_t own = client->user->unread_fds;
+    return client->unread_fds > 0 && own > stock_allowed_half(&client->service->unread_fds, own);
 }
 
 /* Whose answers are read goes on while other connections of its user hold up theirs. What has brought many descriptors
- * that are still to be closed brings no more until they are. */
+ * that threads still have brings no more until they have closed them. */
 bool service_is_clogged(const struct client *client)
 {
-    if (client->user->closing_fds > service_most_closing(client->service))
+    if (service_lends_many(client->service, client->user))
         return true;
     const uint64_t own = client->user->unread_bytes, others = client->service->unread_bytes - own,
                    half = others < LIMIT_ALL_UNREAD_BYTES ? (LIMIT_ALL_UNREAD_BYTES - others) / 2 : 0;
-    return connection_is_clogged(client->connection) ||
+    return connection_is_clogged(client->connection) || has_many_unread_fds(client) ||
            (client->unread_bytes > 0 && own > (half < LIMIT_USER_UNREAD_BYTES ? half : LIMIT_USER_UNREAD_BYTES));
 }
 

@@ -13,7 +13,7 @@ void reply_nothing(struct client *client, uint32_t msgid);
 void reply_failure(struct client *client, uint32_t msgid, const struct error *error);
 void notify(struct client *client, enum method method, const struct map_type *type, const void *params);
 
-/* Sets how many bytes of answers to the client are not sent yet. */
-void client_count_unread(struct client *client, uint64_t bytes);
+/* Sets how many bytes of answers to the client are not sent yet, with how many descriptors. */
+void client_count_unread(struct client *client, uint64_t bytes, uint64_t fds);
 
 #endif

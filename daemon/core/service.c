@@ -22,7 +22,10 @@ void service_init(struct service *service, const struct service_ops *ops, void *
     service->helpers.most = LIMIT_HELPERS;
     service->readers = (struct helpers){.most = LIMIT_READERS, .each = LIMIT_USER_READERS};
     service->files.most = LIMIT_FILES;
-    service->waiting_fds_most = LIMIT_WAITING_FDS;
+    service->lent_fds.most = LIMIT_LENT_FDS;
+    service->clients_most = LIMIT_CLIENTS;
+    service->waiting_fds.most = LIMIT_WAITING_FDS;
+    service->unread_fds.most = LIMIT_UNREAD_FDS;
     service->loads.most = LIMIT_LOADS;
     service->load_bytes.most = LIMIT_ALL_LOAD_BYTES;
     service_limit_maps(service, LIMIT_MAPS_STANDARD);
@@ -41,10 +44,18 @@ void service_limit_maps(struct service *service, uint64_t most)
     service->maps.most = taken < most ? most - taken : 0;
 }
 
-void service_limit_files(struct service *service, uint64_t most)
+static uint64_t lesser(uint64_t a, uint64_t b)
 {
-    service->files.most = most / 4 < LIMIT_FILES ? most / 4 : LIMIT_FILES;
-    service->waiting_fds_most = most / 4 < LIMIT_WAITING_FDS ? (unsigned)(most / 4) : LIMIT_WAITING_FDS;
+    return a < b ? a : b;
+}
+
+void service_limit_files(struct service *service, uint64_t connections, uint64_t others)
+{
+    service->clients_most = (unsigned)lesser(connections, LIMIT_CLIENTS);
+    service->files.most = lesser(others / 4, LIMIT_FILES);
+    service->waiting_fds.most = lesser(others / 4, LIMIT_WAITING_FDS);
+    service->lent_fds.most = lesser(others / 4, LIMIT_LENT_FDS);
+    service->unread_fds.most = lesser(others / 4, LIMIT_UNREAD_FDS);
 }
 
 void service_configure(struct service *service, const struct grants *grants)
@@ -99,7 +110,7 @@ void service_close(struct client *client)
     service_rest(client);
     client_leave(client);
     client_count_fds(client, 0);
-    client_count_unread(client, 0);
+    client_count_unread(client, 0, 0);
     waiting_drop(client);
     drop_arrived(client);
     connection_destroy(client->connection);

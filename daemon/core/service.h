@@ -71,8 +71,9 @@ struct client {
     bool admitted;         /* the connection is within its user's quota, and one of those that are free for it */
     bool greeted;          /* hello was accepted */
     bool strict;           /* hello asked for errors about unknown fields */
-    unsigned waiting_fds;  /* descriptors that have come and were not taken */
-    uint64_t unread_bytes; /* of answers that have not been sent */
+    uint64_t waiting_fds;  /* descriptors that have come and were not taken */
+    uint64_t unread_bytes; /* of answers that have not been sent, */
+    uint64_t unread_fds;   /* and descriptors that go with them */
     bool failed;           /* the client broke the protocol: nothing more is read from it */
     bool paused;           /* the client does not read its answers: its requests wait until it does */
     unsigned holds;        /* how many the connection, jobs and work have */
@@ -113,15 +114,16 @@ struct service {
     bool serving_waiting;
     struct stock maps;              /* memory maps of the process, for imports */
     struct stock files;             /* open files of clients */
+    struct stock lent_fds;          /* descriptors of clients that threads have (memory/descriptors.h) */
     struct stock loads, load_bytes; /* chunks that are read of files, and the memory for them */
     struct blocks blocks;
     struct ring *feeding;   /* users with jobs that read files: whose turn it is */
     uint64_t wake_us;       /* the time before which no queued job and no request that waits has its deadline */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
-    unsigned waiting_fds; /* that all clients have, */
-    unsigned waiting_fds_most;
-    uint64_t unread_bytes; /* the same */
+    unsigned clients_most;                /* connections that may be open */
+    struct stock waiting_fds, unread_fds; /* that all clients have */
+    uint64_t unread_bytes;                /* the same */
     struct turns turns;
     struct client *clients;
     uint64_t began_us;
@@ -155,9 +157,10 @@ void service_trim(struct service *service);
 
 /* Says how many memory maps the process may have (vm.max_map_count), which is LIMIT_MAPS_STANDARD before. */
 void service_limit_maps(struct service *service, uint64_t most);
-/* Says how many files the process may have open (RLIMIT_NOFILE), of which clients' files in buffers take a quarter, and
- * descriptors in their messages another one. */
-void service_limit_files(struct service *service, uint64_t most);
+/* Says how many descriptors there are for connections, and how many for what else clients make the process open: a
+ * quarter each for files in buffers, for what comes with messages, for what threads have, and for what goes with
+ * answers. */
+void service_limit_files(struct service *service, uint64_t connections, uint64_t others);
 
 /* Changes what is granted to users, at once. */
 void service_configure(struct service *service, const struct grants *grants);
@@ -187,12 +190,12 @@ void service_sends(struct client *client);
 /* Output has been sent. */
 void service_sent(struct client *client);
 /* True when no more is to be asked for: so much output is unsent, of the client or, where it has some, of its user, or
- * so many of its user's descriptors are still to be closed. */
+ * threads have so many of its user's descriptors. */
 bool service_is_clogged(const struct client *client);
-/* Descriptors of a user that may wait to be closed before nothing more is read of its connections. */
-static inline unsigned service_most_closing(const struct service *service)
+/* True when threads have so many of a user's descriptors that nothing more is to be read of its connections. */
+static inline bool service_lends_many(const struct service *service, const struct user *user)
 {
-    return service->waiting_fds_most / 8;
+    return user->lent_fds > stock_allowed_half(&service->lent_fds, user->lent_fds);
 }
 void service_chunk_done(struct service *service, struct chunk *chunk);
 /* A turn of chunks that have come back, linked by next: takes one at least off the list, until that time of

@@ -69,12 +69,13 @@ struct user {
     unsigned holds; /* how many its clients and buffers have; 0: the slot is free */
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
     unsigned connections;  /* open connections, with those beyond the quota */
-    unsigned waiting_fds;  /* descriptors that came with messages that wait */
-    unsigned closing_fds;  /* descriptors that threads are still to close */
-    uint64_t unread_bytes; /* answers that have not been sent */
+    uint64_t waiting_fds;  /* descriptors that came with messages that wait */
+    uint64_t unread_bytes; /* answers that have not been sent, */
+    uint64_t unread_fds;   /* and descriptors that go with them */
     unsigned unadmitted;   /* connections beyond the quota that wait to be told so */
     uint64_t connects_us;  /* until when its allowance of new connections is used up, at LIMIT_CONNECTS a second */
     uint64_t maps;         /* memory maps of its imports */
+    uint64_t lent_fds;     /* descriptors that threads have, to close them or for imports that they prepare */
     struct pool_account pool;
     uint64_t offsets_bytes; /* offsets of its jobs */
     struct fair_user fair;  /* its place among the users of devices */

@@ -316,7 +316,7 @@ static int service_begin(struct local *self)
     if (r)
         return r;
     service_init(&self->service, &service_ops, self, &self->devices, &self->pool, getuid());
-    service_limit_files(&self->service, file_limit());
+    service_limit_files(&self->service, 1, file_limit() - 1);
     r = client_begin(self);
     if (r)
         pool_finish(&self->pool);

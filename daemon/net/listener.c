@@ -33,13 +33,13 @@ static bool has_left(int fd)
     return recv(fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-static void log_turned_away(uid_t uid)
+static void log_turned_away(uid_t uid, unsigned clients_most)
 {
     log_cause(
         LOG_CAUSE_TURNED_AWAY, uid,
-        "a connection of user %u was turned away: it has %d more than its quota or its share of %d, or opens more "
+        "a connection of user %u was turned away: it has %d more than its quota or its share of %u, or opens more "
         "than %d a second, or %d users are there, or memory is short",
-        (unsigned)uid, LIMIT_UNADMITTED, LIMIT_CLIENTS, LIMIT_CONNECTS, LIMIT_USERS);
+        (unsigned)uid, LIMIT_UNADMITTED, clients_most, LIMIT_CONNECTS, LIMIT_USERS);
 }
 
 /* Returns the user whose connection it is, if the user is there: accepting is charged as well. */
@@ -55,7 +55,7 @@ static struct user *listener_welcome(struct listener *listener, int fd)
     const bool left = has_left(fd);
     if (left || service_is_full(service, who.uid)) {
         if (!left)
-            log_turned_away(who.uid);
+            log_turned_away(who.uid, service->clients_most);
         close(fd);
         return user_find(&service->users, who.uid);
     }
@@ -64,7 +64,7 @@ static struct user *listener_welcome(struct listener *listener, int fd)
         return NULL;
     struct client *client = service_open(service, connection, who.uid);
     if (!client) {
-        log_turned_away(who.uid);
+        log_turned_away(who.uid, service->clients_most);
         connection_destroy(connection);
         return user_find(&service->users, who.uid);
     }

@@ -12,6 +12,7 @@
 /* For the loop, a page of metrics and the first clients: with fewer nobody could be served. */
 #define FILES_MIN     32
 #define FILES_GUESSED 64 /* open ones, where /proc does not tell */
+#define FILES_KEPT    16 /* for the loop, and a page of metrics */
 
 uint64_t provision_pool_most(uint64_t available_bytes)
 {
@@ -40,6 +41,14 @@ int provision_files(size_t open, size_t segments, uint64_t most, struct error *e
                      ", of these %zu for the pool, one for each "
                      "%d MiB and some for small buffers; raise it (ulimit -Hn, LimitNOFILE=), or give a smaller --pool",
                      most, needed, segments, (int)(LIMIT_LARGE_SEGMENT_BYTES >> 20));
+}
+
+void provision_descriptors(uint64_t most, uint64_t open, uint64_t to_open, uint64_t *connections, uint64_t *others)
+{
+    const uint64_t taken = open + to_open + FILES_KEPT, least = FILES_MIN - FILES_KEPT,
+                   room = most > taken + least ? most - taken : least;
+    *connections = room / 2 < LIMIT_CLIENTS ? room / 2 : LIMIT_CLIENTS;
+    *others = room - *connections;
 }
 
 size_t descriptors_count(void)

@@ -16,6 +16,10 @@ int provision_memory(uint64_t pool_bytes, uint64_t available_bytes, const char *
  * and a few for clients. */
 int provision_files(size_t open, size_t segments, uint64_t most, struct error *error);
 
+/* What is left for clients of a process that may have `most` descriptors, has so many open and is to open so many more:
+ * how many of them for connections, and how many for what else clients make it open. */
+void provision_descriptors(uint64_t most, uint64_t open, uint64_t to_open, uint64_t *connections, uint64_t *others);
+
 /* Descriptors that this process has open, or a guess. */
 size_t descriptors_count(void);
 

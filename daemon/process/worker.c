@@ -21,6 +21,7 @@
 #include "protocol/clock.h"
 #include "protocol/metrics.h"
 #include "protocol/report.h"
+#include "provision.h"
 #include "readers.h"
 #include "watchdog.h"
 #include "worker_pool.h"
@@ -406,6 +407,16 @@ static void on_fill(uv_timer_t *timer)
     pool_filler_start(&worker->filler, worker->service, pool_is_full);
 }
 
+/* The pool opens what it has yet to make, and small segments as they are needed. */
+static void limit_files(struct worker *worker)
+{
+    const struct pool *pool = &worker->pool.pool;
+    uint64_t connections, others;
+    provision_descriptors(read_file_limit(), descriptors_count(), pool_descriptors_to_come(pool), &connections,
+                          &others);
+    service_limit_files(worker->service, connections, others);
+}
+
 /* The counters go on where those of a worker that was lost had come to. */
 static void begin_service(struct worker *worker)
 {
@@ -415,7 +426,7 @@ static void begin_service(struct worker *worker)
     if (worker->shared_page->starts > 1)
         service_resume(worker->service, &totals, worker->shared_page->starts - 1);
     service_limit_maps(worker->service, read_map_limit());
-    service_limit_files(worker->service, read_file_limit());
+    limit_files(worker);
 }
 
 /* How long clients have waited for this worker. */

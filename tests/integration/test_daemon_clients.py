@@ -203,7 +203,7 @@ class Crowds(DaemonTest):
             self.skipTest("a sanitizer keeps freed memory")
         self.assertLess(self.memory_kib(), before + 1024)
 
-    @unittest.skipIf(resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 1200, "needs 1,200 open files")
+    @unittest.skipIf(resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 4000, "needs 4,000 open files")
     def test_as_many_clients_as_there_may_be(self):
         """1,024 in all; the next ones are turned away, and when one leaves another may come."""
         clients = [self.client(greet=False) for _ in range(1023)]
@@ -229,12 +229,73 @@ class Crowds(DaemonTest):
         self.settles()
 
 
+def as_user(uid, act):
+    """Runs act(ready) as that user, in a process of its own: see in_child."""
+
+    def whole(ready):
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+        act(ready)
+
+    return in_child(whole)
+
+
 class FewFiles(unittest.TestCase):
-    """A daemon that may open few files: clients beyond that are turned away with a word in the log."""
+    """A daemon that may open few files."""
+
+    @unittest.skipIf(os.getuid(), "only root can be two users")
+    def test_a_user_leaves_room(self):
+        """One user has all that it may: connections, files, descriptors in messages that are not complete. Others are served."""
+
+        def take(count, act):
+            """Whether act() was refused before it was done so often, and why."""
+            try:
+                for _ in range(count):
+                    act()
+            except (Closed, Failure) as why:
+                return str(why)
+            raise AssertionError(f"done {count} times")
+
+        def take_all(ready):
+            held, file = [], memfd(1)
+            self.assertRegex(
+                take(200, lambda: held.append(Client(daemon.socket))), "^$|busy: connect: user 65534 .* as many as are left"
+            )
+            self.assertRegex(
+                take(200, lambda: held[0].call("buffer.import_file", {"size": 1, "fds": 1}, [file])),
+                r"quota: buffer.import_file: user 65534 has (\d+) files open in buffers and may have \1 of",
+            )
+            for client in held[1:]:
+                client.send_bytes(b"\x94\x00\x07", [file])  # of a message that does not come to its end
+            ready()
+            signal.pause()
+
+        def be_served(ready):
+            for _ in range(3):
+                with Client(daemon.socket) as client:
+                    memory = client.create(4000)
+                    client.call("job.submit", scan(tensor(memory.buffer, [1000])))
+                    client.adopt(4096 * 2, 4096)
+                    client.call("buffer.import_file", {"size": 1, "fds": 1}, [memfd(1)])
+            ready()
+
+        with Daemon(*ON_CPU, files=200) as daemon:
+            attacker, reader = as_user(NOBODY, take_all)
+            self.assertEqual(os.read(reader, 1), b"x")
+            witness, other = as_user(NOBODY - 1, be_served)
+            self.assertEqual(os.read(other, 1), b"x")
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(witness, 0)[1]), 0)
+            os.kill(attacker, signal.SIGKILL)
+            os.waitpid(attacker, 0)
+            os.close(reader)
+            os.close(other)
 
     def test_connections(self):
-        with Daemon(*ON_CPU, files=110) as daemon:
+        """Where there are fewer than at the start, clients beyond that are turned away with a word in the log."""
+        with Daemon(*ON_CPU) as daemon:
             first = daemon.client()
+            resource.prlimit(daemon.worker(), resource.RLIMIT_NOFILE, (110, 110))
             clients = []
             with self.assertRaises((Closed, ConnectionError)):
                 while len(clients) < 110:
@@ -252,15 +313,15 @@ class FewFiles(unittest.TestCase):
 
     @unittest.skipIf(os.getuid(), "only root can start a daemon as another user, and go without limits itself")
     def test_descriptors_on_their_way(self):
-        """The kernel bounds how many descriptors of a user are sent and not received. More wait, until as many are open as
-        may be; every request has its answer in the end."""
+        """The kernel bounds how many descriptors of a user are sent and not received. A few more wait; every request has its
+        answer in the end."""
         many, made = 60, 0
         try:
             daemon = Daemon(*ON_CPU, files=150, user=NOBODY)
         except PermissionError:
             self.skipTest("nobody else may run the daemon from where it is")
         with daemon, daemon.client() as other:
-            clients = [daemon.client() for _ in range(4)]
+            clients = [daemon.client() for _ in range(3)]
             for client in clients:
                 self.addCleanup(client.close)
                 for i in range(1, many):
@@ -303,13 +364,7 @@ class Users(DaemonTest):
     def as_nobody(self, act):
         """What act() returns, a number, when user nobody does it."""
 
-        def whole(ready):
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-            os._exit(act())
-
-        pid, reader = in_child(whole)
+        pid, reader = as_user(NOBODY, lambda ready: os._exit(act()))
         os.close(reader)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 

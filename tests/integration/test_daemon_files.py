@@ -372,7 +372,7 @@ class FewDescriptors(FileTest):
             with self.assertRaises(Failure) as caught:
                 for _ in range(400):
                     self.load(client, file.fileno(), 4)
-            self.assertRegex(str(caught.exception), "has 50 files open in buffers and may have 50 of 100")
+            self.assertRegex(str(caught.exception), r"has (\d+) files open in buffers and may have \1 of [1-4]\d,")
             with daemon.client() as other:
                 memory = other.adopt(8 * 4096, 4096)
                 other.call("job.submit", scan(tensor(memory.buffer, [1000])))

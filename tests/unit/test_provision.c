@@ -43,10 +43,26 @@ static void descriptors_are_counted(void)
     CHECK_EQ(descriptors_count(), before);
 }
 
+/* All that clients may make the daemon open fits beside what it has open. */
+static void descriptors_are_shared_out(void)
+{
+    uint64_t connections, others;
+    for (uint64_t most = 200; most < 100000; most += most / 3) {
+        provision_descriptors(most, 100, 50, &connections, &others);
+        CHECK(connections + others + 150 < most);
+        CHECK(connections > 0 && connections <= LIMIT_CLIENTS && others >= connections);
+    }
+    provision_descriptors(20000, 100, 50, &connections, &others);
+    CHECK(connections == LIMIT_CLIENTS && others > UINT64_C(4) * LIMIT_FILES);
+    provision_descriptors(10, 100, 50, &connections, &others); /* more are open than may be: a few, should some end */
+    CHECK(connections == 8 && others == 8);
+}
+
 static const struct test tests[] = {
     TEST(pools_and_memory),
     TEST(segments_and_files),
     TEST(descriptors_are_counted),
+    TEST(descriptors_are_shared_out),
     TEST_END,
 };
 

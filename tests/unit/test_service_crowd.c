@@ -207,12 +207,12 @@ static void descriptors_that_wait(void)
                    "descriptors: user 1000 has 640 of them waiting in messages that are not complete; allowed: 512");
     send_half(other);
     CHECK(!other->over);
-    CHECK_EQ(rig.service.waiting_fds, 6 * LIMIT_MESSAGE_FDS);
+    CHECK_EQ(rig.service.waiting_fds.used, 6 * LIMIT_MESSAGE_FDS);
     for (int i = 0; i < 5; i++)
         user_close(users[i]);
-    CHECK_EQ(rig.service.waiting_fds, LIMIT_MESSAGE_FDS);
+    CHECK_EQ(rig.service.waiting_fds.used, LIMIT_MESSAGE_FDS);
     rig_end();
-    CHECK_EQ(rig.service.waiting_fds, 0);
+    CHECK_EQ(rig.service.waiting_fds.used, 0);
 }
 
 /* Asks twice before it reads, while so much more is unsent to its user and to others. True when the second request
@@ -262,7 +262,7 @@ static void descriptors_of_many_users(void)
 {
     begin();
     struct caller *users[4];
-    rig.service.waiting_fds = LIMIT_WAITING_FDS - 3 * LIMIT_MESSAGE_FDS; /* of users who are not here */
+    rig.service.waiting_fds.used = LIMIT_WAITING_FDS - 3 * LIMIT_MESSAGE_FDS; /* of users who are not here */
     for (int i = 0; i < 2; i++)
         users[i] = user_greet((uid_t)(3000 + i));
     send_half(users[0]);
@@ -274,23 +274,68 @@ static void descriptors_of_many_users(void)
     CHECK(users[2]->over);
     for (int i = 0; i < 3; i++)
         user_close(users[i]);
-    CHECK_EQ(rig.service.waiting_fds, LIMIT_WAITING_FDS - 3 * LIMIT_MESSAGE_FDS);
+    CHECK_EQ(rig.service.waiting_fds.used, LIMIT_WAITING_FDS - 3 * LIMIT_MESSAGE_FDS);
     rig_end();
 }
 
-/* Where the process may have few files open, few of them wait. */
+/* Where the process may have few descriptors, few of them wait. */
 static void descriptors_where_there_are_few(void)
 {
     begin();
-    service_limit_files(&rig.service, 8 * LIMIT_MESSAGE_FDS - 8);
+    service_limit_files(&rig.service, LIMIT_CLIENTS, 8 * LIMIT_MESSAGE_FDS - 8);
     struct caller *anna = user_greet(3000), *bert = user_greet(3001);
     send_half(anna); /* one more than half of a quarter */
     CHECK(anna->over);
     user_close(anna);
-    service_limit_files(&rig.service, 8 * LIMIT_MESSAGE_FDS);
+    service_limit_files(&rig.service, LIMIT_CLIENTS, 8 * LIMIT_MESSAGE_FDS);
     send_half(bert);
     CHECK(!bert->over);
     user_close(bert);
+    rig_end();
+}
+
+/* Nor are there many connections then, and they are shared out by the same rule. */
+static void connections_where_there_are_few(void)
+{
+    begin();
+    for (unsigned most = 8; most <= 64; most *= 2) {
+        service_limit_files(&rig.service, most, 100);
+        while (crowd_open(ANNA))
+            continue;
+        CHECK(crowd_count >= most / 4 && crowd_count <= most / 2 + LIMIT_UNADMITTED);
+        CHECK(is_admitted(BERT));
+        for (uid_t uid = 3000; uid < 3000 + most; uid++)
+            while (crowd_open(uid))
+                continue;
+        CHECK(crowd_count <= most - most / 8);
+        CHECK(is_admitted(0) && crowd_count <= most);
+        crowd_close();
+    }
+    rig_end();
+}
+
+/* Answers of a user that have many descriptors with them hold up its further requests. */
+static void descriptors_that_are_unread(void)
+{
+    begin();
+    struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
+    const struct msg_buffer_create_params small = {.size = 1, .place = SCAND_PLACE_HOST};
+    struct msg_buffer_create_result made;
+    service_limit_files(&rig.service, LIMIT_CLIENTS, 4 * 4); /* 2 for a user */
+    uint32_t msgids[4];
+    for (int i = 0; i < 4; i++)
+        msgids[i] = ask(anna, METHOD_buffer_create, &small);
+    CHECK(anna->client->paused && rig.service.unread_fds.used == 3);
+    CHECK(granted(bert, METHOD_server_ping, &(struct msg_nothing){}, NULL));
+    for (int i = 0; i < 3; i++)
+        CHECK(answered(anna, msgids[i], METHOD_buffer_create, &made));
+    CHECK(is_silent(anna) && rig.service.unread_fds.used == 0);
+    CHECK_EQ(service_input(anna->client, UINT64_MAX), 0);
+    CHECK(answered(anna, msgids[3], METHOD_buffer_create, &made));
+    ask(anna, METHOD_buffer_create, &small);
+    CHECK_EQ(rig.service.unread_fds.used, 1);
+    user_close(anna);
+    CHECK_EQ(rig.service.unread_fds.used, 0);
     rig_end();
 }
 
@@ -306,6 +351,8 @@ int main(int argc, char **argv)
         TEST(descriptors_that_wait),
         TEST(descriptors_of_many_users),
         TEST(descriptors_where_there_are_few),
+        TEST(connections_where_there_are_few),
+        TEST(descriptors_that_are_unread),
         TEST(unread_answers_of_a_user),
         TEST_END,
     };

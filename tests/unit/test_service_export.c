@@ -2,6 +2,7 @@
  * is refused, and clients that go meanwhile. */
 #include "tests/unit/service_rig.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #define ANNA ((uid_t)1000)
@@ -105,6 +106,29 @@ static void imports_by_descriptor(void)
     CHECK_EQ(rig.manual.last_ticket.allocation_bytes, 4096);
     CHECK_EQ(open_fds(), before);
     close(fd);
+    rig_end();
+}
+
+/* It may be that of anything, whose end may last: a reader closes it, and it counts until then. */
+static void readers_close_descriptors(void)
+{
+    int ends[2];
+    const struct msg_buffer_import_device_params params = {.size = 1000, .fds = 1};
+    begin();
+    struct caller *user = user_greet(ANNA), *gone = user_greet(ANNA);
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    ask_with(user, METHOD_buffer_import_device, &params, ends, 1);
+    ask_with(gone, METHOD_buffer_import_device, &params, ends, 1);
+    CHECK(rig.service.helpers.out == 2 && rig.service.readers.out == 0 && rig.service.lent_fds.used == 2);
+    user_close(gone);
+    rig_help(rig_pop_work(0));
+    rig_help(rig_pop_work(0));
+    CHECK_EQ(rig.service.readers.out, 2);
+    CHECK_EQ(rig.service.lent_fds.used, 2);
+    rig_run_work();
+    CHECK_EQ(rig.service.lent_fds.used, 0);
+    close(ends[0]);
+    close(ends[1]);
     rig_end();
 }
 
@@ -395,6 +419,7 @@ static void gone_while_a_buffer_is_exported(void)
 static const struct test tests[] = {
     TEST(imports_by_handle),
     TEST(imports_by_descriptor),
+    TEST(readers_close_descriptors),
     TEST(imports_are_not_the_daemons_memory),
     TEST(imports_that_are_wrong),
     TEST(handles_of_other_users),

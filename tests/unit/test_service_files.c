@@ -518,6 +518,49 @@ static void what_is_being_closed_is_bounded(void)
     end();
 }
 
+/* So it is where helpers have what is yet to be imported. */
+static void what_is_being_imported_is_bounded(void)
+{
+    int many[100];
+    begin();
+    for (size_t i = 0; i < 100; i++)
+        many[i] = memfd_create("import", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct msg_buffer_import_params params = {100 * 4096, 4096, 100};
+    const uint64_t before = anna->client->buffer_count;
+    for (int i = 0; i < 6; i++) {
+        CHECK(!service_is_clogged(anna->client));
+        ask_with(anna, METHOD_buffer_import, &params, many, 100);
+    }
+    CHECK(service_is_clogged(anna->client) && !anna->over);
+    CHECK_EQ(anna->client->buffer_count, before + 6);
+    rig_run_work(); /* the files are empty: none is imported */
+    CHECK_EQ(anna->client->buffer_count, before);
+    CHECK(!service_is_clogged(anna->client) && rig.service.lent_fds.used == 0);
+    for (size_t i = 0; i < 100; i++)
+        close(many[i]);
+    end();
+}
+
+/* What is refused does not stay open, nor does it wait for a reader where it is memory. */
+static void refused_files_are_closed(void)
+{
+    int ends[2];
+    begin();
+    rig.service.files.most = 2; /* one for a user, which has it */
+    const size_t before = open_fds();
+    for (int i = 0; i < 100; i++)
+        CHECK_CONTAINS(refusal(anna, import_request(anna, file, FILE_SIZE), SCAND_QUOTA), "1 files open in buffers");
+    CHECK(rig.work_count == 0 && open_fds() == before);
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    CHECK_CONTAINS(refusal(anna, import_request(anna, ends[0], 1), SCAND_QUOTA), "1 files open in buffers");
+    CHECK(rig.work_count == 1 && rig.service.readers.out == 1 && rig.service.lent_fds.used == 1);
+    rig_run_work();
+    CHECK_EQ(rig.service.lent_fds.used, 0);
+    close(ends[0]);
+    close(ends[1]);
+    end();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -545,6 +588,8 @@ int main(int argc, char **argv)
         TEST(a_read_that_never_ends_ends_its_job),
         TEST(readers_close_what_is_no_memory),
         TEST(what_is_being_closed_is_bounded),
+        TEST(what_is_being_imported_is_bounded),
+        TEST(refused_files_are_closed),
         TEST_END,
     };
     return test_main(argc, argv, tests);

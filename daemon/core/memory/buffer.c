@@ -200,7 +200,7 @@ bool buffer_lasts(const struct buffer *buffer)
 
 bool buffer_dismantles_fast(const struct buffer *buffer)
 {
-    return buffer->source == BUFFER_POOL || (!buffer->span.base && buffer->fd_count == 0);
+    return buffer->source == BUFFER_POOL || buffer->source == BUFFER_FILE || !buffer->span.base;
 }
 
 static int prepare_pool(struct buffer *buffer, struct pool *pool, struct error *error)
@@ -266,13 +266,6 @@ static int prepare_exportable(struct buffer *buffer, struct error *error)
     return 0;
 }
 
-static void ticket_close(struct export_ticket *ticket)
-{
-    if (ticket->fd >= 0)
-        close(ticket->fd);
-    ticket->fd = -1;
-}
-
 /* Where there are several, which of them it was that failed. */
 static int error_of_device(struct error *error, const struct device *device)
 {
@@ -292,7 +285,6 @@ static int prepare_foreign(struct buffer *buffer, const struct device_set *devic
                                      &buffer->exported, error);
         buffer->device = device;
     }
-    ticket_close(&buffer->ticket);
     if (r == -ENODEV)
         return error_set(error, -EINVAL,
                          "buffer.import_device: the memory is that of another GPU than this daemon's; start scand with "
@@ -326,13 +318,10 @@ bool buffer_dismantle(struct buffer *buffer, struct pool *pool)
 {
     if (buffer->source == BUFFER_IMPORT && import_dismantle(buffer, pool))
         return true;
-    if (buffer->source == BUFFER_FILE)
-        file_dismantle(buffer);
     if (buffer->source == BUFFER_DEVICE && buffer->span.base)
         buffer->device->ops->free(buffer->device, buffer->span.base, buffer->span.size_bytes);
     else if (buffer->exported)
         buffer->device->ops->export_close(buffer->device, buffer->exported);
-    ticket_close(&buffer->ticket);
     buffer->exported = NULL;
     buffer->span.base = NULL;
     return false;

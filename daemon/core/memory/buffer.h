@@ -34,6 +34,7 @@ struct buffer {
     struct pool_run run;        /* of BUFFER_POOL */
     int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared; of BUFFER_FILE */
     size_t fd_count;
+    size_t lent_fds;            /* descriptors that count for its user while it is prepared */
     uint64_t maps;              /* memory maps that count for its user */
     uint64_t counted_files;     /* the same of open files */
     bool checked;               /* the descriptors have been checked */
@@ -50,7 +51,7 @@ struct buffer {
     enum scand_sharing sharing;       /* of BUFFER_EXPORTABLE */
     struct exported_memory *exported; /* the memory of BUFFER_EXPORTABLE and BUFFER_FOREIGN, once it is prepared */
     bool exporting;                   /* a helper makes a ticket for it */
-    struct export_ticket ticket;      /* the ticket of BUFFER_FOREIGN; its descriptor until it is prepared */
+    struct export_ticket ticket;      /* the ticket of BUFFER_FOREIGN; its descriptor until it has been prepared */
     uint64_t offset;                  /* from the beginning of the ticket's allocation */
 };
 
@@ -99,7 +100,7 @@ bool buffer_lasts(const struct buffer *buffer);
 /* Makes the memory ready for jobs, a unit of some milliseconds at a time; of imported memory only the first pin unit is
  * pinned. 1: more is left, call it again. 0, or -errno and *error: that was all. Dismantle in any case. */
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
-/* Undoes that, a unit at a time; true while more is left. */
+/* Undoes that, a unit at a time; true while more is left. Descriptors stay (client_buffers.c). */
 bool buffer_dismantle(struct buffer *buffer, struct pool *pool);
 /* Pins a unit that was begun, on a helper thread, while the others are in use. 0 or -errno. */
 int buffer_pin(const struct buffer *buffer, size_t unit, const struct device_set *devices);

@@ -8,6 +8,7 @@
 #include "daemon/core/clients.h"
 #include "daemon/core/loop.h"
 #include "daemon/core/replies.h"
+#include "descriptors.h"
 #include "waiting.h"
 
 /* A buffer on a helper thread: being prepared for a client that waits, or dismantled. */
@@ -92,15 +93,19 @@ static void dismantle_done(struct work *work)
     free(self);
 }
 
-/* Slow work on a buffer. On what is a file, or may be one, it takes as long as the file system likes. */
-static void defer(struct service *service, const struct buffer *buffer, struct work *work)
+/* What came with its request, and is no longer needed or never was. */
+static void drop_descriptors(struct service *service, struct buffer *buffer)
 {
-    const bool unknown = buffer->source == BUFFER_IMPORT && !buffer->checked && work->run == dismantle_run;
-    (unknown || buffer->source == BUFFER_FILE ? service_read : service_defer)(service, buffer->user, work);
+    descriptors_drop(service, buffer->user, buffer->fds, buffer->fd_count);
+    buffer->fd_count = 0;
+    if (buffer->ticket.fd >= 0)
+        descriptors_drop(service, buffer->user, &buffer->ticket.fd, 1);
+    buffer->ticket.fd = -1;
 }
 
 static void dismantle(struct service *service, struct buffer *buffer)
 {
+    drop_descriptors(service, buffer);
     struct buffer_work *work = buffer_dismantles_fast(buffer) ? NULL : malloc(sizeof *work);
     if (!work) {
         while (buffer_dismantle(buffer, service->pool))
@@ -111,7 +116,7 @@ static void dismantle(struct service *service, struct buffer *buffer)
     *work = (struct buffer_work){.work = {.run = dismantle_run, .done = dismantle_done, .lasts = buffer_lasts(buffer)},
                                  .service = service,
                                  .buffer = buffer};
-    defer(service, buffer, &work->work);
+    service_defer(service, buffer->user, &work->work);
 }
 
 void buffer_unhold(struct service *service, struct buffer *buffer)
@@ -263,6 +268,9 @@ static void buffer_prepared(struct service *service, struct client *client, uint
         service->stats.staged_bytes += buffer->span.size_bytes;
     if (buffer->source == BUFFER_POOL)
         pool_settle(service->pool, &buffer->run);
+    descriptors_return(service, buffer->user, buffer->lent_fds);
+    if (buffer->source != BUFFER_FILE)
+        drop_descriptors(service, buffer);
     if (status == -EAGAIN)
         error->retry_ms = RETRY_MS;
     if (!status)
@@ -336,6 +344,20 @@ static int reserve_file(struct service *service, struct buffer *buffer, struct e
     return 0;
 }
 
+/* A file's are counted for as long as it is open. */
+static void lend_descriptors(struct service *service, struct buffer *buffer)
+{
+    if (buffer->source != BUFFER_FILE)
+        buffer->lent_fds = buffer->fd_count + (buffer->ticket.fd >= 0);
+    descriptors_lend(service, buffer->user, buffer->lent_fds);
+}
+
+/* By helpers, or by readers where it takes as long as a client's file system likes. */
+static void prepare(struct service *service, const struct buffer *buffer, struct work *work)
+{
+    (buffer->source == BUFFER_FILE ? service_read : service_defer)(service, buffer->user, work);
+}
+
 int buffer_begin(struct call *call, struct buffer *buffer)
 {
     struct client *client = call->client;
@@ -352,6 +374,7 @@ int buffer_begin(struct call *call, struct buffer *buffer)
     }
     client->buffer_count++;
     choose_pinning(buffer);
+    lend_descriptors(call->service, buffer);
     count_buffer(call->service, buffer, 1);
     struct buffer_work *work = buffer_prepares_fast(buffer) ? NULL : malloc(sizeof *work);
     if (!work) {
@@ -369,7 +392,7 @@ int buffer_begin(struct call *call, struct buffer *buffer)
                                  .msgid = call->msgid,
                                  .buffer = buffer};
     client_hold(client);
-    defer(call->service, buffer, &work->work);
+    prepare(call->service, buffer, &work->work);
     return 0;
 }
 

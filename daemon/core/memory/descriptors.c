@@ -15,7 +15,7 @@ struct closing {
     struct work work; /* first */
     struct service *service;
     struct user *user; /* held */
-    size_t counted;    /* of the user's descriptors that are being closed */
+    size_t counted;    /* of the user's descriptors that threads have */
     size_t count;
     int fds[LIMIT_MESSAGE_FDS];
 };
@@ -35,13 +35,26 @@ static void wake_paused(struct service *service, const struct user *user)
             service->ops->output(service->context, client);
 }
 
+void descriptors_lend(struct service *service, struct user *user, size_t count)
+{
+    user->lent_fds += count;
+    service->lent_fds.used += count;
+}
+
+void descriptors_return(struct service *service, struct user *user, size_t count)
+{
+    if (count == 0)
+        return;
+    user->lent_fds -= count;
+    service->lent_fds.used -= count;
+    if (!service_lends_many(service, user))
+        wake_paused(service, user);
+}
+
 static void closing_done(struct work *work)
 {
     struct closing *self = (struct closing *)work;
-    const unsigned most = service_most_closing(self->service), before = self->user->closing_fds;
-    self->user->closing_fds -= (unsigned)self->counted;
-    if (before > most && self->user->closing_fds <= most)
-        wake_paused(self->service, self->user);
+    descriptors_return(self->service, self->user, self->counted);
     user_unhold(self->user);
     free(self);
 }
@@ -79,7 +92,7 @@ static void closing_count(struct closing *closing)
     if (!closing)
         return;
     closing->counted = closing->count;
-    closing->user->closing_fds += (unsigned)closing->count;
+    descriptors_lend(closing->service, closing->user, closing->count);
 }
 
 void descriptors_drop(struct service *service, struct user *user, const int *fds, size_t count)

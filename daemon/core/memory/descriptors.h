@@ -1,9 +1,13 @@
-/* Descriptors that users sent and no handler took. */
+/* Descriptors that users sent: which of them threads have, and the end of those that nobody needs. */
 #ifndef DAEMON_DESCRIPTORS_H
 #define DAEMON_DESCRIPTORS_H
 
 #include "daemon/core/service.h"
 
+/* Count descriptors of a user that a thread has, and no more: to close them, or for as long as it prepares a buffer.
+ * Nothing more is read from a user of whom threads have many (service_is_clogged) until they have given some back. */
+void descriptors_lend(struct service *service, struct user *user, size_t count);
+void descriptors_return(struct service *service, struct user *user, size_t count);
 /* Closes descriptors that a user sent: those of large memory, whose pages may all go with them, on a helper thread, and
  * whatever is no memory on a reader's. */
 void descriptors_drop(struct service *service, struct user *user, const int *fds, size_t count);

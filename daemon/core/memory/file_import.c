@@ -99,10 +99,3 @@ int file_prepare(struct buffer *buffer, struct error *error)
     buffer->span.base = FILE_BASE;
     return 0;
 }
-
-void file_dismantle(struct buffer *buffer)
-{
-    for (size_t i = 0; i < buffer->fd_count; i++)
-        close(buffer->fds[i]);
-    buffer->fd_count = 0;
-}

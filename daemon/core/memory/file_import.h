@@ -16,7 +16,5 @@
 
 /* Checks the descriptor and notes which file it is: 0, or -errno and *error. */
 int file_prepare(struct buffer *buffer, struct error *error);
-/* Closes it. */
-void file_dismantle(struct buffer *buffer);
 
 #endif

@@ -162,7 +162,6 @@ static void unmap_unit(struct buffer *buffer, const struct device_set *devices)
 bool import_dismantle(struct buffer *buffer, struct pool *pool)
 {
     settle(buffer, &pool->page_budget, buffer->promised_bytes);
-    close_fds(buffer);
     if (buffer->span.base && buffer->unmapped_bytes < buffer->span.size_bytes)
         unmap_unit(buffer, pool->devices);
     if (buffer->span.base && buffer->unmapped_bytes < buffer->span.size_bytes)

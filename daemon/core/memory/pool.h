@@ -107,6 +107,8 @@ void pool_limit_files(struct pool *pool, uint64_t most);
 size_t pool_ready_count(const struct pool *pool);
 /* So many of them, the small ones and some large ones, are enough for clients to begin with. */
 size_t pool_first_count(const struct pool *pool);
+/* At the beginning: descriptors that it may take besides those that it has. */
+uint64_t pool_descriptors_to_come(const struct pool *pool);
 /* Makes the segment with this index among them: faulted in, sealed, pinned. Returns 0 or -errno. */
 int pool_make(struct pool *pool, size_t index);
 /* The next of them, from *index on, that is free and not made: it is taken until pool_fill_end. NULL: none is left. */

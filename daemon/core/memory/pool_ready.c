@@ -82,10 +82,18 @@ size_t pool_first_count(const struct pool *pool)
 }
 
 /* Of those that are made beforehand. */
-static struct segment *ready_segment(struct pool *pool, size_t index)
+static struct segment *ready_segment(const struct pool *pool, size_t index)
 {
     unsigned c = ready_class(pool->bytes.most, &index);
     return &pool->classes[c].segments[index];
+}
+
+uint64_t pool_descriptors_to_come(const struct pool *pool)
+{
+    uint64_t count = pool->classes[CLASS_LARGE].count + pool->files.most;
+    for (size_t i = 0; i < pool_ready_count(pool); i++)
+        count -= ready_segment(pool, i)->fd >= 0;
+    return count;
 }
 
 /* Bytes of the memfd that have pages: all or, where some are missing, 0, since nothing tells which ones. */
