@@ -65,18 +65,19 @@ def _lie_as_floats(given: Dtype, op: str, final: Dtype, chained: bool) -> bool:
 @functools.lru_cache(maxsize=256)
 def scan_dtypes(given: Dtype, op: str, asked: Optional[Dtype], chained: bool = False) -> Dtypes:
     """Of a scan; of a reduction to a sum or an extreme, too, of a scan of rows less their means ("demeaned"), and of
-    steps that convert samples themselves ("cast"). `asked` is what the program wants."""
+    steps that convert samples themselves ("cast"), before all others ("converted"). `asked` is what the program wants."""
     _check("x", given)
     grows = op in ("sum", "demeaned", "prod", "affine")
     final = asked or (_wide(given) if grows else given.newbyteorder("="))
     _check("dtype", final)
     if final.kind == "c" and op not in ("sum", "demeaned", "affine"):
         raise TypeError(f"{op}: complex numbers have sums and recurrences only; take one part, or the absolute values")
-    if is_small(given) and _lie_as_floats(given, op, final, chained):
+    converts = op in ("cast", "converted")
+    if is_small(given) and (op == "converted" or _lie_as_floats(given, op, final, chained)):
         return Dtypes(given, final if word_of(final) else _native(final), final)
     results = final if word_of(final) and not is_small(final) else _native(final)
     samples = given if word_of(given) and not is_small(given) else _native(given)
-    if op == "cast" and final.kind != "c":
+    if converts and final.kind != "c":
         return Dtypes(samples, results, final)
     if _class(given) != _class(final):
         return Dtypes(_native(final), results, final)

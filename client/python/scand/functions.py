@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, TypedDict, Union
 
 import numpy as np
@@ -13,7 +14,9 @@ from ._library import lib, number
 from .chains import StepOperand, leaves_rows, operands_of, word_value
 from .client import Client, default_client
 from .device import wrapped
+from .dtypes import is_small
 from .errors import LostError
+from .files import file_place_of
 from .jobs import Job, submit_together
 from .jobs import submit as submit_plan
 from .layout import Settings, Step
@@ -113,6 +116,12 @@ def _request(
     form: Optional[str] = None, priority: str = "normal", deadline: Optional[float] = None,
 ) -> Request:
     words = tuple(passes.split(",")) if isinstance(passes, str) else tuple(passes)
+    if (
+        axis is not None and op in ("sum", "prod") and kind in ("inclusive", "exclusive") and not demean and coefficient is None
+        and (accumulator, intermediate, form) == ("auto", "auto", None) and (results := _results_of_small(x, dtype, out, copy))
+    ):
+        steps = (("map", {"op": "cast"}), ("scan", {"passes": ",".join(words), "kind": kind, "op": op}))
+        return _run_request(x, steps, axis=axis, dtype=results, out=out, copy=copy, priority=priority, deadline=deadline)
     coefficients, factor = None, None
     if coefficient is not None and np.ndim(coefficient):
         coefficients = coefficient
@@ -122,6 +131,19 @@ def _request(
         intermediate = "f64"
     settings = _settings(words, kind, op, accumulator, intermediate, demean, factor, priority, deadline)
     return _of_arrays(Request(x, settings, "demeaned" if demean else op, axis, dtype, out, copy, form, coefficients))
+
+
+def _results_of_small(
+    x: Any, dtype: Optional[DTypeLike], out: Any, copy: Optional[bool]
+) -> Optional[np.dtype[Any]]:
+    """The integers that sums of small ones are to be, where jobs are to convert samples because this process must not, or
+    cannot: they are in a device's memory or in a file. Else it does so while it copies them, which takes less time."""
+    given = getattr(x, "dtype", None)
+    if not isinstance(given, np.dtype) or not is_small(given) or not (copy is False or not isinstance(x, np.ndarray) or file_place_of(x)):
+        return None
+    wide = np.dtype(np.int64 if given.kind == "i" else np.uint64)
+    results = np.dtype(dtype) if dtype is not None else wide if out is None else np.dtype(out.dtype)
+    return results if results.kind in ("iu" if given.kind == "u" else "i") and results.itemsize >= 4 else None
 
 
 def _of_arrays(request: Request) -> Request:
@@ -301,8 +323,9 @@ def _run_request(
     last, parameters = chain[-1]
     reduces = leaves_rows(words)
     op = "sum" if any(_grows(*step) for step in chain) else "max"
-    if any(name == "map" and step.get("op") == "cast" for name, step in chain):
-        op = "cast"
+    casts = [name == "map" and step.get("op") == "cast" for name, step in chain]
+    if any(casts):
+        op = "converted" if casts[0] else "cast"
     elif last == "reduce" and parameters["reduction"] in ("mean", "rms", "norm"):
         op = parameters["reduction"]
     if type(x) is not np.ndarray:
@@ -489,8 +512,8 @@ def lfilter(
     client: Optional[Client] = None,
 ) -> Any:
     """scipy.signal.lfilter of first order: a[0] y[i] = b[0] x[i] + b[1] x[i-1] - a[1] y[i-1], with up to two
-    coefficients each, those of `a` real. With `zi`, the state before (one along the axis), it returns the results and the
-    state after."""
+    coefficients each. With `zi`, the state before (one along the axis), it returns the results and the state after. A
+    complex a[1] / a[0] is r exp(i phi): samples are turned by multiples of phi, filtered with r, and turned back."""
     numerator, denominator, samples = np.atleast_1d(b), np.atleast_1d(a), np.asarray(x)
     for name, taps in (("b", numerator), ("a", denominator)):
         if taps.ndim != 1 or not 1 <= taps.size <= 2:
@@ -499,10 +522,10 @@ def lfilter(
         raise ValueError("a: a[0] is 0; results are divided by it")
     kind = np.result_type(numerator, denominator, samples, *([] if zi is None else [np.asarray(zi)]))
     kind = kind if kind.kind in "fc" else np.dtype(float)
-    if denominator.dtype.kind == "c":
-        raise TypeError("a: complex coefficients are not taken; filter with real ones")
     b0, b1 = (*(numerator / denominator[0]), 0.0)[:2]
-    a1 = float(denominator[1] / denominator[0]) if denominator.size > 1 else 0.0
+    a1 = complex(denominator[1] / denominator[0]) if denominator.size > 1 else 0j
+    if a1.imag and not np.isfinite(a1):
+        raise ValueError(f"a: a[1] / a[0] is {a1}; complex coefficients have to be finite")
     if not -samples.ndim <= axis < samples.ndim:
         raise ValueError(f"axis: {axis} is none of an array of {samples.ndim} dimensions")
     order = max(numerator.size, denominator.size) - 1
@@ -515,14 +538,36 @@ def lfilter(
         state = _state(np.asarray(zi), samples.shape, axis, order)
         filtered[..., :order] += state
     if a1 and filtered.size:
-        scan(filtered, op="affine", coefficient=-a1, out=filtered, client=client)
+        _recur(filtered, -a1, client)
     results = np.moveaxis(filtered, -1, axis)
     if zi is None:
         return results
     if not filtered.size or not order:
         return results, np.array(zi, dtype=kind)
-    after = b1 * rows[..., -1:] - a1 * filtered[..., -1:]
+    after = b1 * rows[..., -1:] - (a1 if a1.imag else a1.real) * filtered[..., -1:]
     return results, np.moveaxis(after.astype(kind), -1, axis)
+
+
+def _recur(rows: AnyArray, coefficient: complex, client: Optional[Client]) -> None:
+    """Replaces rows by y[i] = coefficient y[i-1] + x[i]. With a coefficient r exp(i phi) z[i] = y[i] exp(-i phi i) is
+    r z[i-1] + x[i] exp(-i phi i), a recurrence of pairs of numbers with a real coefficient."""
+    if not coefficient.imag:
+        scan(rows, op="affine", coefficient=coefficient.real, out=rows, client=client)
+        return
+    turns = _turns(rows.shape[-1], math.atan2(coefficient.imag, coefficient.real) / (2 * math.pi)).astype(rows.dtype)
+    np.multiply(rows, turns.conj(), out=rows)
+    scan(rows, op="affine", coefficient=abs(coefficient), out=rows, client=client)
+    np.multiply(rows, turns, out=rows)
+
+
+def _turns(count: int, turn: float) -> AnyArray:
+    """exp(2 pi i turn k) for k from 0 on. Whole turns are taken off exactly, of up to 2^28 of them: so each is that of one
+    coefficient, whose error does not grow with k."""
+    numbers = np.arange(count, dtype=np.float64)
+    coarse = round(turn * 2**26) / 2**26
+    parts = np.mod(coarse * numbers, 1.0) + np.mod((turn - coarse) * numbers, 1.0)
+    angles: AnyArray = 2j * np.pi * parts
+    return np.exp(angles)
 
 
 def _state(zi: AnyArray, shape: tuple[int, ...], axis: int, order: int) -> AnyArray:

@@ -48,6 +48,30 @@ class Cumsum(PackageTest):
                 self.same(scand.run(x, [("map", {"op": "exp"})], dtype="f8"), scand.run(x.astype("f8"), [("map", {"op": "exp"})]))
                 self.same(scand.run(x, [("map", {"op": "mul", "by": 300})]), (x.astype("i8") * 300).astype(x.dtype.newbyteorder("=")))
 
+    def test_small_integers_become_large_ones_in_the_job(self):
+        """Sums and products of those that must not be copied, to the ends of their range, wrapping as NumPy's do."""
+        random = np.random.default_rng(SEED)
+        for name in "i1 u1 i2 u2 >i2 >u2".split():
+            with self.subTest(name):
+                ends = np.iinfo(name)
+                given = random.integers(ends.min, ends.max, (3, 600), endpoint=True).astype(name)
+                x = scand.asarray(given)
+                self.same(scand.cumsum(x, copy=False), np.cumsum(given, -1))
+                self.same(scand.cumsum(x, 0, copy=False), np.cumsum(given, 0))
+                self.same(scand.cumsum(x[:, ::-2], copy=False), np.cumsum(given[:, ::-2], -1))
+                self.same(scand.cumprod(x, copy=False), np.cumprod(given, -1))
+                self.same(scand.scan(x, "backward", kind="exclusive", copy=False), scand.scan(given.astype(np.cumsum(given, -1).dtype), "backward", kind="exclusive"))
+                for asked in ("i4", "i8", *(("u4", "u8") if np.dtype(name).kind == "u" else ())):
+                    self.same(scand.cumsum(x, dtype=asked, copy=False), np.cumsum(given, -1, dtype=asked))
+                    out = scand.empty(x.shape, asked)
+                    self.assertIs(scand.cumsum(x, out=out, copy=False), out)
+                    self.same(out, np.cumsum(given, -1, dtype=asked))
+                self.same(scand.run(given, [("map", {"op": "cast"}), ("scan", {"passes": "backward"})], dtype="i8"),
+                          np.flip(np.cumsum(np.flip(given, -1), -1, dtype="i8"), -1))
+                self.same(scand.submit(x, copy=False).result(), np.cumsum(given, -1))
+        with self.assertRaisesRegex(ValueError, "^x: copy=False"):
+            scand.cumsum(scand.asarray(np.array([-1, 2], "i1")), dtype="u8", copy=False)
+
     def test_big_endian_numbers_lie_where_they_are(self):
         for name in (">f4", ">f8", ">i8", ">u4", ">u8"):
             with self.subTest(name):

@@ -11,7 +11,7 @@ import numpy as np
 
 import scand
 import scand.segy
-from rig import PackageTest, main, whole_numbers
+from rig import SEED, PackageTest, main, whole_numbers
 from scand import files
 
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL | 0x0008  # and F_SEAL_WRITE
@@ -78,6 +78,15 @@ class Files(FileTest):
             self.x.astype(dtype).tofile(self.path)
             x = scand.open_file(self.path, dtype, (-1, 1000))
             np.testing.assert_array_equal(scand.cumsum(x), np.cumsum(self.x.astype(dtype), -1))
+
+    def test_small_integers_are_converted_by_jobs(self):
+        whole = np.random.default_rng(SEED).integers(-30000, 30000, (300, 1000), "i2")
+        whole.tofile(self.path)
+        x = scand.open_file(self.path, "i2", whole.shape)
+        before = self.read_bytes()
+        self.same(scand.cumsum(x, copy=False), np.cumsum(whole, -1))
+        self.same(scand.cumsum(x), np.cumsum(whole, -1))
+        self.assertEqual(self.read_bytes() - before, 2 * whole.nbytes)
 
     def test_offsets(self):
         x = scand.open_file(self.path, np.float32, (2, -1), 4000 * 298)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Functions that have the names of NumPy's and SciPy's, and do as those do: of every dtype, layout, rank and axis."""
 
+import fractions
 import importlib.util
 import itertools
 import unittest
@@ -137,6 +138,7 @@ class SciPyNames(PackageTest):
                         self.near(got, expected)
         x = whole_numbers((3, 20))
         self.near(scand.lfilter([1j, 2], [1, -0.5], x), lfilter([1j, 2], [1, -0.5], x))
+        self.near(scand.lfilter([1, 2], [1j, -0.5], x), lfilter([1, 2], [1j, -0.5], x))
         for got, expected in zip(scand.lfilter([1], [1, -0.5], x, zi=np.full((1, 1), 2j)), lfilter([1], [1, -0.5], x, zi=np.full((1, 1), 2j))):
             self.near(got, expected)
 
@@ -175,16 +177,41 @@ class SciPyNames(PackageTest):
         self.assertEqual(scand.lfilter(np.float32([1]), np.float32([1, -0.9]), x.astype("f4")).dtype, np.float32)
         for arguments, text in (
             (([1], [1, 2, 3], x), "^a: its shape is"), (([1], [0, 1], x), r"^a: a\[0\] is 0"), (([], [1], x), "^b: its shape is"),
+            (([1], [1, complex("infj")], x), r"^a: a\[1\] / a\[0\] is .*; complex coefficients have to be finite"),
             (([1], [1, 1], x, 3), "^axis: 3 is none"), (([1], [1, 1], x, -1, [1, 2]), r"^zi: its shape is \(2,\)"),
         ):
             with self.assertRaisesRegex(ValueError, text):
                 scand.lfilter(*arguments)
 
+    def test_lfilter_of_complex_coefficients(self):
+        x = whole_numbers((2, 3, 400))
+        for b, a in (([1.0], [1.0, 0.6 - 0.7j]), ([2j, 1.0], [1j, 0.5 + 0.5j]), ([1.0], [2.0, -1.9j]), ([1.0], [1j, 0.5j])):
+            for axis, samples in itertools.product((0, 1, 2), (x, x * (1 + 0.5j))):
+                with self.subTest(b=b, a=a, axis=axis, dtype=samples.dtype):
+                    state = whole_numbers([1 if at == axis else n for at, n in enumerate(x.shape)], seed=1) * 1j
+                    expected, after = filtered(b, a, samples, axis, state)
+                    got, state_after = scand.lfilter(b, a, samples, axis, state)
+                    self.assertEqual(got.dtype, np.complex128)
+                    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-11)
+                    np.testing.assert_allclose(state_after, after, rtol=1e-12, atol=1e-11)
+        short = scand.lfilter(np.complex64([1]), np.complex64([1, 0.5j]), x.astype("f4"))
+        self.assertEqual(short.dtype, np.complex64)
+        np.testing.assert_allclose(short, filtered([1], [1, 0.5j], x, 2, np.zeros((2, 3, 1)))[0], rtol=1e-5, atol=1e-5)
+        self.assertEqual(scand.lfilter([1], [1, 0.5j], np.zeros((2, 0))).shape, (2, 0))
+
+    def test_turns_are_those_of_one_coefficient(self):
+        """Far along a row, too: an impulse becomes the powers of the coefficient, whose angle is as good at the end."""
+        x = np.zeros(1_000_001)
+        x[0] = 1
+        got, turn = scand.lfilter([1], [1, -np.exp(2j)], x), fractions.Fraction(float(np.angle(np.exp(2j)) / (2 * np.pi)))
+        for at in (1, 1000, 999_999, 1_000_000):
+            self.assertLess(abs(np.angle(got[at] / np.exp(2j * np.pi * float(turn * at % 1)))), 4e-15)
 
 
 def filtered(b, a, x, axis, state):
     """The filter's definition, sample by sample."""
-    rows, results = np.moveaxis(x, axis, -1), np.moveaxis(np.empty(x.shape), axis, -1)
+    kind = np.result_type(x, state, *map(np.asarray, (b, a)), float)
+    rows, results = np.moveaxis(x, axis, -1), np.moveaxis(np.empty(x.shape, kind), axis, -1)
     b, a = [*b, 0.0][:2], [*a, 0.0][:2]
     order = state.shape[axis]
     state = np.moveaxis(state, axis, -1)[..., 0].copy() if order else np.zeros(rows.shape[:-1])
