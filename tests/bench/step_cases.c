@@ -33,6 +33,7 @@
 #define DEMEAN &demean_kernel, "", 0
 #define BINS   500
 #define STACK  &stack_kernel, &(const struct stack){.bins = BINS, .alpha = 1}, sizeof(struct stack)
+#define ONTO   &stack_kernel, &(const struct stack){.bins = BINS, .alpha = 0.5}, sizeof(struct stack)
 
 #define PICK &pick_kernel, "", 0
 
@@ -78,6 +79,7 @@ const struct step_bench step_benches[] = {
     {"triangle to 100",  TRIANGLE(100),                               F32, F32, 1, 1, OTHER, true,  0, 0},
     {"pick",             PICK,                                        F32, F32, 1, 1, OTHER, true,  0, 0},
     {"stack 500 bins",  STACK,                                       F32, F32, 0, 0, OTHER, true,  0.80, BINS},
+    {"index-add 500 bins", ONTO,                                     F32, F32, 0, 0, OTHER, true,  0.80, BINS},
 };
 // clang-format on
 const size_t step_bench_count = sizeof step_benches / sizeof step_benches[0];
@@ -130,6 +132,12 @@ static bool has_half_widths(const struct step_bench *bench)
     return bench->kernel == &triangle_kernel && bench->further > 0;
 }
 
+/* Whether bins have something already, which is where the output goes: index-add. */
+static bool adds_onto(const struct step_bench *bench)
+{
+    return bench->kernel == &stack_kernel && ((const struct stack *)bench->params)->alpha != 1;
+}
+
 struct step_rows step_bench_rows(const struct step_bench *bench, uint64_t rows, uint64_t length, void *input,
                                  void *further, void *output)
 {
@@ -149,6 +157,8 @@ struct step_rows step_bench_rows(const struct step_bench *bench, uint64_t rows, 
         turn(&made.input, rows);
         turn(&made.output, rows);
     }
+    if (adds_onto(bench))
+        made.further[STACK_ONTO] = made.output;
     return made;
 }
 
@@ -192,8 +202,9 @@ void step_bench_fill(const struct step_bench *bench, uint64_t length, uint32_t *
 uint64_t step_bench_bytes(const struct step_bench *bench, uint64_t rows, uint64_t length)
 {
     const uint64_t further = further_length(bench, length) * (bench->is_shared ? 1 : rows);
+    const uint64_t output = rows * output_length(bench, length);
     return (rows * length + further) * codec_bytes(bench->dtype) +
-           rows * output_length(bench, length) * codec_bytes(bench->made);
+           output * codec_bytes(bench->made) * (adds_onto(bench) ? 2 : 1);
 }
 
 const char *step_bench_dtypes(const struct step_bench *bench)
