@@ -60,34 +60,32 @@ static void compute_integers(enum map_op op, bool is_signed, uint64_t *restrict 
  */
 
 /* Each dtype has a loop of its own. */
-#define INTEGERS_OF(NAME, WORD, BYTES, CLASS, ORDER)                \
-    case SCAND_DTYPE_##NAME:                                        \
-        if (!LINE_IS_INTEGER(SCAND_CLASS_##CLASS))                  \
-            break;                                                  \
-        for (uint64_t i = 0; i < n; i++)                            \
-            integers[i] = map_integer_of(SCAND_DTYPE_##NAME, x[i]); \
+#define INTEGERS_OF(NAME, WORD, BYTES, CLASS, ORDER)                                 \
+    case SCAND_DTYPE_##NAME:                                                         \
+        for (uint64_t i = 0; LINE_IS_INTEGER(SCAND_CLASS_##CLASS) && i < count; i++) \
+            integers[i] = map_integer_of(SCAND_DTYPE_##NAME, x[i]);                  \
         break;
 
-static void store_f32(enum scand_dtype to, const float *x, uint64_t n, char *y, int64_t stride)
+static void store_f32(enum scand_dtype to, const float *x, uint64_t count, char *y, int64_t stride)
 {
     uint64_t integers[LINE_GROUP];
     if (!codec_is_integer(to)) {
-        line_store_f32(to, x, n, y, stride);
+        line_store_f32(to, x, count, y, stride);
         return;
     }
     LINE_SWITCH(to, INTEGERS_OF)
-    line_store_integers(to, integers, n, y, stride);
+    line_store_integers(to, integers, count, y, stride);
 }
 
-static void store_f64(enum scand_dtype to, const double *x, uint64_t n, char *y, int64_t stride)
+static void store_f64(enum scand_dtype to, const double *x, uint64_t count, char *y, int64_t stride)
 {
     uint64_t integers[LINE_GROUP];
     if (!codec_is_integer(to)) {
-        line_store_f64(to, x, n, y, stride);
+        line_store_f64(to, x, count, y, stride);
         return;
     }
     LINE_SWITCH(to, INTEGERS_OF)
-    line_store_integers(to, integers, n, y, stride);
+    line_store_integers(to, integers, count, y, stride);
 }
 
 static void store_integers(bool is_signed, enum scand_dtype to, const uint64_t *x, uint64_t n, char *y, int64_t stride)
