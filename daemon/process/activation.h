@@ -9,11 +9,12 @@
 
 struct error;
 
-/* How many descriptors from 3 on a manager has passed to this process, as $LISTEN_PID and $LISTEN_FDS say; 0: none. To
- * be called before others are opened. Programs that this one starts are not told. */
+/* Returns how many descriptors from number 3 on a service manager has passed to this process, as $LISTEN_PID and
+ * $LISTEN_FDS say; 0: none. Must be called before this process opens descriptors. Unsets these variables, so that
+ * programs started from here do not see them. */
 size_t activation_count(void);
-/* Takes over the one that there is to be: a Unix stream socket that listens, whose path goes to `path`. 0, or -EINVAL
- * and *error. */
+/* Accepts the one passed descriptor, which must be a Unix stream socket that listens; its path goes to `path`. Returns
+ * 0, or -EINVAL and *error. */
 int activation_accept(size_t count, int *listen_fd, char *path, size_t size, struct error *error);
 
 #endif

@@ -27,7 +27,7 @@ void channel_close(struct channel *channel)
     end_close(&channel->worker_fd);
 }
 
-/* Room for one descriptor. */
+/* Control data with room for one descriptor. */
 union control {
     char bytes[CMSG_SPACE(sizeof(int))];
     struct cmsghdr align;

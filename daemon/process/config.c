@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file while it is parsed. inih asks for lines and gives back what they say, so that the line it is at is known. */
+/* A file while inih parses it. inih gets its lines from next_line and hands what they say to accept_setting, so that
+ * the current line's number is known in both. */
 struct parse {
     const char *path;
     const char *at, *end;
@@ -24,7 +25,7 @@ struct parse {
     ((PARSE)->wrong_line = (PARSE)->line, \
      error_set((PARSE)->error, -EINVAL, "%.200s:%u: " FORMAT, (PARSE)->path, (PARSE)->line, __VA_ARGS__))
 
-/* True for what may stand in a line: no control characters, which would get into logs. */
+/* True when a line holds text only: no control characters, which would get into logs. */
 static bool is_text(const char *line, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -36,7 +37,7 @@ static bool is_text(const char *line, size_t length)
 #define NO_UID        ((uid_t)-1)
 #define SECTION_BYTES 100
 
-/* The uid that the name, or number, of a section [user NAME] stands for; NO_UID when there is none. */
+/* Returns the uid that the name, or number, of a section [user NAME] stands for; NO_UID when no user has that name. */
 static uid_t find_uid(struct parse *parse, const char *name)
 {
     uint64_t number;
@@ -50,7 +51,7 @@ static uid_t find_uid(struct parse *parse, const char *name)
     return NO_UID;
 }
 
-/* The settings of that user, new ones if it had none. NULL: something is wrong. */
+/* Returns the settings of the user named, new ones for a user who had none; NULL after an error. */
 static struct settings *user_settings(struct parse *parse, const char *name)
 {
     struct config *config = parse->config;
@@ -69,7 +70,7 @@ static struct settings *user_settings(struct parse *parse, const char *name)
     return &config->users[config->user_count++].settings;
 }
 
-/* Where a section's settings go, and which it may have. NULL: there is no such section. */
+/* Returns the settings that a section fills, and the kind of section; NULL when there is no such section. */
 static struct settings *section_settings(struct parse *parse, const char *name, enum section *section)
 {
     *section = strcmp(name, "daemon") == 0 ? SECTION_DAEMON : SECTION_QUOTA;
@@ -84,8 +85,8 @@ static struct settings *section_settings(struct parse *parse, const char *name, 
     return NULL;
 }
 
-/* inih tells of a section with its first key only: one that has none may be misspelt, too. What it cannot read is left
- * to it. */
+/* Checks a section's name at its own line: inih reports a section only with its first key, and a section without keys
+ * may be misspelt, too. A line without ] is left for inih to refuse. */
 static bool check_section(struct parse *parse, const char *line, size_t length)
 {
     char name[SECTION_BYTES];
@@ -93,12 +94,12 @@ static bool check_section(struct parse *parse, const char *line, size_t length)
     const char *end = memchr(line, ']', length);
     if (!end)
         return true;
-    snprintf(name, sizeof name, "%.*s", (int)(end - line - 1), line + 1); /* no name that is cut here is known */
+    snprintf(name, sizeof name, "%.*s", (int)(end - line - 1), line + 1); /* a name cut here is unknown anyway */
     return section_settings(parse, name, &section);
 }
 
-/* For inih in place of fgets: the next line, without its indentation, which inih takes for the previous value's
- * continuation. Comments come as empty lines: they may be longer than its buffer. */
+/* Gives inih the next line, in place of fgets. Indentation is removed, since inih would take an indented line for the
+ * previous value's continuation; comments become empty lines, since they may be longer than inih's buffer. */
 static char *next_line(char *out, int size, void *stream)
 {
     struct parse *parse = stream;
@@ -129,7 +130,7 @@ static char *next_line(char *out, int size, void *stream)
     return out;
 }
 
-/* "a, b, c": what there is in a section. */
+/* Lists the keys of a section: "a, b, c". */
 static const char *join_words(enum section section, char *out, size_t size)
 {
     size_t length = 0;
@@ -140,7 +141,8 @@ static const char *join_words(enum section section, char *out, size_t size)
     return out;
 }
 
-/* For inih: a line "KEY = VALUE". What it returns is not looked at: WRONG has noted what is. */
+/* Handles a line "KEY = VALUE" for inih. The returned value means nothing: WRONG notes an error in parse->wrong_line.
+ */
 static int accept_setting(void *context, const char *section_name, const char *key, const char *value)
 {
     struct parse *parse = context;
@@ -173,7 +175,7 @@ int config_parse(const char *path, const char *text, size_t size, struct config 
     return parse.wrong_line ? -EINVAL : 0;
 }
 
-/* A whole file, or -errno; -EFBIG when it has more than size bytes. */
+/* Reads a whole file. Returns its length, or -errno; -EFBIG when the file does not fit into size bytes. */
 static ssize_t read_file(int fd, char *out, size_t size)
 {
     size_t length = 0;
@@ -192,7 +194,7 @@ int config_read(const char *path, struct config *config, struct error *error)
 {
     static char text[CONFIG_BYTES_MAX + 1];
     struct stat status;
-    /* Not to wait for ever on a pipe, which is refused. */
+    /* O_NONBLOCK: opening a pipe, which is refused below, must not wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return error_set(error, -errno, "%.200s: cannot be read: %s", path, strerror(errno));

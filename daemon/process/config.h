@@ -12,7 +12,7 @@
 #define CONFIG_BYTES_MAX KIB(64)
 
 struct config {
-    struct settings settings; /* of [daemon] and [quota] */
+    struct settings settings; /* of sections [daemon] and [quota] */
     struct {
         uid_t uid;
         struct settings settings;
@@ -20,10 +20,10 @@ struct config {
     size_t user_count;
 };
 
-/* Reads the file: 0, -ENOENT when there is none, or another -errno, with *error that names file, line and key. *config
- * is undefined after a failure. */
+/* Reads the file. Returns 0, -ENOENT when there is no file, or another -errno, with *error that names file, line and
+ * key. *config is undefined after a failure. */
 int config_read(const char *path, struct config *config, struct error *error);
-/* The same for a file's contents; path is for messages. */
+/* Parses a file's contents, with the same results; `path` is for messages. */
 int config_parse(const char *path, const char *text, size_t size, struct config *config, struct error *error);
 
 #endif

@@ -35,7 +35,7 @@ static int open_gpu(const struct options *options, int index, struct device_set 
     return 0;
 }
 
-/* The GPUs whose numbers are bits of `which`. */
+/* Opens each GPU whose number is a bit of `which`. */
 static int open_gpus(const struct options *options, uint32_t which, struct device_set *set, struct error *error)
 {
     for (int index = 0; index < LIMIT_DEVICES; index++) {
@@ -46,7 +46,7 @@ static int open_gpus(const struct options *options, uint32_t which, struct devic
     return 0;
 }
 
-/* Without any GPU, opening number 0 fails and says why. */
+/* Opens GPU 0 first whatever the count: without any GPU this fails and says why. */
 static int open_all_gpus(const struct options *options, struct device_set *set, struct error *error)
 {
     int count = device_cuda_count(), r = open_gpu(options, 0, set, error);
@@ -79,7 +79,7 @@ static int open_chosen(const struct options *options, struct device_set *set, st
     return -ENOTRECOVERABLE;
 }
 
-/* The processor as a helper, unless it is the only device because there is no GPU. */
+/* Opens the processor as a helper, unless it is the only device because there is no GPU. */
 static int open_helper(const struct options *options, struct device_set *set, struct error *error)
 {
     const uint64_t choice = options->devices;
@@ -97,7 +97,7 @@ static int open_helper(const struct options *options, struct device_set *set, st
     return 0;
 }
 
-/* For tests: the first device fails as they ask for. */
+/* Makes the first device fail as --fail-chunk, --hang-chunk or --fail-memory ask for, in tests. */
 static int set_faults(struct device_set *set, const struct device_faults *faults, struct error *error)
 {
     if (faults->fail_chunk + faults->hang_chunk + faults->fail_memory == 0)

@@ -5,7 +5,7 @@
 #include "daemon/device/device.h"
 #include "options.h"
 
-/* Fills *set: 0, or -errno and *error; what is open by then stays so, for a process that ends. */
+/* Fills *set. Returns 0, or -errno and *error; devices that are open by then stay open, since the process ends. */
 int device_set_open(const struct options *options, struct device_set *set, struct error *error);
 void device_set_close(struct device_set *set);
 

@@ -4,9 +4,9 @@
 
 #include "protocol/clock.h"
 
-#define LAST_US 400 /* in which a device's last chunk comes back, if it is not a large one */
+#define LAST_US 400 /* how long a device's last chunk takes to come back, unless it is large */
 
-/* From a device's thread. */
+/* Wakes the loop for completed chunks, on a device's thread, unless the loop is spinning. */
 static void chunks_completed(void *context)
 {
     struct device_threads *self = context;
@@ -41,7 +41,7 @@ void device_threads_finish(struct device_threads *self)
         device_thread_finish(&self->threads[i]);
 }
 
-/* Looks for what devices and clients have for so long without blocking. */
+/* Lets the loop spin for us microseconds more at least. */
 static void spin(struct device_threads *self, uint64_t us)
 {
     uint64_t end_us = clock_us() + us;
@@ -60,7 +60,7 @@ bool device_threads_end_spin(struct device_threads *self)
     return true;
 }
 
-/* On device memory alone, where a chunk takes no longer than it takes the loop to fall asleep and wake. */
+/* True for a chunk on device memory alone, which takes no longer than the loop takes to fall asleep and wake. */
 static bool is_resident(const struct chunk *chunk)
 {
     return chunk->spans[OPERAND_INPUT].place == SCAND_PLACE_DEVICE &&
@@ -74,7 +74,7 @@ static void append(struct returned *returned, struct chunk *chunk)
     returned->last = chunk;
 }
 
-/* In the loop, as long as that is soon over: one chunk in a turn. */
+/* Runs a small chunk in the loop's thread when that takes little time: one chunk in a turn. */
 static bool run_now(struct returned *returned, struct chunk *chunk)
 {
     struct device *device = chunk->device;
@@ -99,8 +99,8 @@ void device_threads_submit(struct device_threads *self, struct chunk *chunk)
     device_thread_submit(thread, chunk);
 }
 
-/* How long to look for what comes next without blocking: a last chunk that the device still has, or the next job of
- * whoever had that, or a small one. Waking takes 0.05 ms, in which the device would have nothing to do. */
+/* Returns how long the loop should spin after a chunk: for a last chunk that the device still has, for the next job of
+ * the same client, or for a small one. Waking takes 0.05 ms, in which the device would have nothing to do. */
 static uint64_t soon_us(const struct device_thread *thread, bool small)
 {
     const uint64_t spin_us = thread->device->info.spin_us;
@@ -109,7 +109,7 @@ static uint64_t soon_us(const struct device_thread *thread, bool small)
     return thread->out == 1 ? LAST_US : 0;
 }
 
-/* Adds what a device has returned since the last check. False when the device is lost. */
+/* Adds what a device has returned since the last check. Returns false when the device is lost. */
 static bool accept_returned(struct device_thread *thread, struct returned *returned)
 {
     struct chunk *chunk = device_thread_collect(thread), *next;
@@ -125,7 +125,7 @@ static bool accept_returned(struct device_thread *thread, struct returned *retur
     return alive;
 }
 
-/* Handles chunks of one device until that time; others wait for the next round. */
+/* Handles chunks of one device until end_us; later chunks wait for the next round. */
 static void collect_from(struct device_threads *self, unsigned number, uint64_t end_us)
 {
     struct returned *returned = &self->returned[number];
@@ -136,7 +136,7 @@ static void collect_from(struct device_threads *self, unsigned number, uint64_t 
     spin(self, soon_us(&self->threads[number], small));
 }
 
-/* True while there are chunks that have returned and are not handled. */
+/* True while chunks have returned and are not handled. */
 static bool is_behind(const struct device_threads *self)
 {
     for (unsigned i = 0; i < self->count; i++)

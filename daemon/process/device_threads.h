@@ -17,31 +17,31 @@ struct returned {
 };
 
 struct device_threads {
-    struct service *service; /* which handles what devices return */
+    struct service *service; /* handles what devices return */
     unsigned count;
     struct device_thread threads[LIMIT_DEVICES];
-    struct returned returned[LIMIT_DEVICES]; /* by the device's number */
+    struct returned returned[LIMIT_DEVICES]; /* indexed by the device's number */
     void (*notify)(void *context);
     void *context;
     uint64_t spin_end_us;
-    atomic_bool spinning; /* until then completed chunks are looked for without blocking, and nobody announces them */
+    atomic_bool spinning; /* until spin_end_us the loop does not block and is not notified of completed chunks */
 };
 
-/* Starts them. They call `notify`, from their own threads, for chunks that have come back while nobody spins. 0 or
- * -errno. */
+/* Starts one thread per device. The threads call `notify` for chunks that have come back while the loop does not spin.
+ * Returns 0 or -errno. */
 int device_threads_start(struct device_threads *self, const struct device_set *devices, struct service *service,
                          void (*notify)(void *context), void *context);
-/* Waits for the chunks that are out, which can still be collected, and ends the threads. */
+/* Waits for the chunks that the devices have, which can still be collected, and ends the threads. */
 void device_threads_stop(struct device_threads *self);
-/* After device_threads_stop: frees what is left. */
+/* Frees what is left after device_threads_stop. */
 void device_threads_finish(struct device_threads *self);
 void device_threads_submit(struct device_threads *self, struct chunk *chunk);
-/* Handles a turn of what devices have returned, or all of it. Returns false when a device is lost; all else that came
- * back is handled then. */
+/* Handles what devices have returned: all of it, or as much as a turn of the loop allows. Returns false when a device
+ * is lost; all other chunks that came back are handled then. */
 bool device_threads_collect(struct device_threads *self, bool all);
-/* Ends the spinning when its time has come. True when it did: what came back meanwhile was not announced. */
+/* Ends the spinning when its time has come. Returns true when it ended: chunks may have come back without a notice. */
 bool device_threads_end_spin(struct device_threads *self);
-/* True when the loop may block: nobody spins, and no chunk waits to be handled. */
+/* True when the loop may block: it does not spin, and no chunk waits to be handled. */
 bool device_threads_may_block(const struct device_threads *self);
 
 #endif

@@ -12,7 +12,8 @@
 
 #include "protocol/clock.h"
 
-/* $JOURNAL_STREAM says which file the journal reads. It is inherited also by programs whose stderr is another one. */
+/* True when the journal reads stderr, as $JOURNAL_STREAM says. The file's numbers are compared because programs with
+ * another stderr inherit the variable, too. */
 static bool is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -24,7 +25,7 @@ static bool is_journal(void)
     return strcmp(stream, own) == 0;
 }
 
-/* One write per line, so that lines of several processes do not mix. */
+/* Writes a line by one call, so that lines of several processes do not mix. */
 static void log_line(int priority, const char *format, va_list arguments)
 {
     char text[1024];
@@ -65,14 +66,14 @@ void log_error(const char *format, ...)
  * Lines that clients bring about.
  */
 
-/* The latest line of a cause and user. Without one it is free. */
+/* The latest line of a cause and user; free while `taken` is false. */
 static struct place {
     bool taken;
     enum log_cause cause;
     uint32_t uid;
     uint64_t written_ms;
-    uint64_t left_out;    /* since then */
-} places[LOG_PLACES + 1]; /* the last one is for whoever finds no other */
+    uint64_t left_out;    /* since written_ms */
+} places[LOG_PLACES + 1]; /* the last one serves those for whom no other is free */
 
 static uint64_t (*clock_now_ms)(void) = clock_ms;
 
@@ -87,7 +88,7 @@ static bool place_is_old(const struct place *place, uint64_t now_ms)
     return !place->taken || now_ms - place->written_ms >= LOG_EVERY_MS;
 }
 
-/* The place of that cause and user, or else one that is free or whose line is old, or else the last. */
+/* Returns the place of this cause and user, else one that is free or whose line is old, else the last. */
 static struct place *place_find(enum log_cause cause, uint32_t uid, uint64_t now_ms)
 {
     struct place *old = NULL;
@@ -100,7 +101,7 @@ static struct place *place_find(enum log_cause cause, uint32_t uid, uint64_t now
     return old ? old : &places[LOG_PLACES];
 }
 
-/* The place goes to another: what it has left out is told. */
+/* Frees a place for another cause or user, and logs how many lines were left out. */
 static void place_clear(struct place *place)
 {
     if (place->left_out > 0)

@@ -28,14 +28,14 @@ enum log_cause {
 #undef X
 };
 
-#define LOG_EVERY_MS 10000          /* one line of each cause and user, */
-#define LOG_PLACES   64             /* and of so many of them at a time */
-#define LOG_NOBODY   ((uint32_t)-1) /* a user: whose doing it is cannot be told */
+#define LOG_EVERY_MS 10000          /* one line of each cause and user in this time, */
+#define LOG_PLACES   64             /* for this many causes and users at a time */
+#define LOG_NOBODY   ((uint32_t)-1) /* a user: when nobody knows who brought it about */
 
-/* A line about what a user has brought about. Of one cause and user the first is written at once, the next one at least
- * LOG_EVERY_MS later, with how many were left out. The loop's thread only. */
+/* Logs what a user has brought about. The first line of a cause and user is written at once, the next one at least
+ * LOG_EVERY_MS later, with how many were left out between. For the loop's thread only. */
 void log_cause(enum log_cause cause, uint32_t uid, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* For tests: milliseconds of another clock. NULL: the system's. Forgets all lines. */
+/* Replaces the clock, for tests; NULL: the system's. Forgets all lines. */
 void log_use_clock(uint64_t (*now_ms)(void));
 
 #endif

@@ -12,7 +12,8 @@
 #include "protocol/descriptors.h"
 #include "supervisor.h"
 
-/* The command's own part when the daemon goes behind: waits until it is ready or has failed. */
+/* Waits, as the command that started the daemon in the background, until the daemon is ready or has failed. Returns the
+ * exit code. */
 static int wait_ready(pid_t daemon, int ready_fd)
 {
     char byte;
@@ -26,7 +27,7 @@ static int wait_ready(pid_t daemon, int ready_fd)
     return waitpid(daemon, &status, 0) == daemon && WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
 }
 
-/* Leaves the terminal, and whoever reads what the command prints; what is logged still goes to where stderr went. */
+/* Detaches from the terminal and from whoever reads what the command prints; log lines still go where stderr went. */
 static void detach(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -9,7 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A path, or, after an @, a name without a file. 0: there is none, or none that is possible. */
+/* Fills the manager's address from $NOTIFY_SOCKET: a path, or, after an @, an abstract name. Returns its length; 0
+ * without a usable one. */
 static socklen_t manager_address(struct sockaddr_un *address)
 {
     const char *place = getenv("NOTIFY_SOCKET");
@@ -38,11 +39,11 @@ void notify_send(const char *format, ...)
     if (fd < 0)
         return;
     ssize_t sent = sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&address, size);
-    (void)sent; /* the log says it, too */
+    (void)sent; /* a failure is ignored: the log says the same */
     close(fd);
 }
 
-/* A decimal number that a manager has put into the environment, or 0. */
+/* Returns a decimal number that a manager has put into the environment, or 0. */
 static uint64_t read_number(const char *name)
 {
     const char *text = getenv(name);

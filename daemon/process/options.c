@@ -32,7 +32,7 @@ static const char help_end[] = "\n"
                                "$SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock, as root /run/scand/scand.sock.\n"
                                "Without --foreground the command returns when the daemon is ready.\n";
 
-/* A row for each setting of a section. */
+/* Prints two lines, option and allowed values, for each setting of a section. */
 static void print_settings(enum section section, const char *prefix)
 {
     static const char *const words[] = {"PATH", "DEVICE", "ADDRESS", "SIZE", "N", "MODE", "GROUP"};
@@ -66,7 +66,7 @@ static void print_help(void)
  * The command line.
  */
 
-/* What getopt_long returns for an option that is not a setting; those are their index from here on. */
+/* The values of getopt_long for options that are not settings; a setting's value is OPTION_SETTINGS + its index. */
 enum {
     OPTION_CONFIG = 'c',
     OPTION_CHECK = 'k',
@@ -111,7 +111,7 @@ static int parse_setting(enum setting setting, const char *value, struct options
     return EX_USAGE;
 }
 
-/* For tests: the number of a call. */
+/* Parses the number of a call at which a device is to fail, in tests. */
 static int parse_call(const char *name, const char *value, uint64_t *out)
 {
     if (number_parse(value, 1, UINT64_MAX, out))
@@ -153,13 +153,14 @@ static int parse_option(int option, const char *value, struct options *options)
 }
 
 /*
- * The file, and all together.
+ * The configuration file, and settings from all sources.
  */
 
-/* Where the file is when the command line does not say. False: nowhere, or in a folder that is not for this user. */
+/* Finds the configuration file when the command line names none. Returns false when there is none, or its folder is not
+ * for this user. */
 static bool find_config(char *path, size_t size)
 {
-    const char *own = getenv("CONFIGURATION_DIRECTORY"); /* a service manager's word */
+    const char *own = getenv("CONFIGURATION_DIRECTORY"); /* set by a service manager */
     const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     if (own && *own)
         snprintf(path, size, "%s/scand.conf", own);
@@ -174,7 +175,7 @@ static bool find_config(char *path, size_t size)
     return access(path, F_OK) == 0;
 }
 
-/* The file that is read: its path goes to `path`, "" for none. */
+/* Reads the configuration file, if there is one; `path` becomes its path, or "" without one. */
 static int read_config(const struct options *options, char *path, size_t size, struct config *config,
                        struct error *error)
 {
@@ -194,7 +195,7 @@ static void fill_grant(const struct settings *settings, struct grant *grant)
     grant->weight = (unsigned)settings->number[SETTING_WEIGHT];
 }
 
-/* What the file says of a user counts more than what the command line says of all. */
+/* Fills the grants of all users. What the file says of one user overrides what the command line says of all. */
 static void fill_grants(const struct settings *settings, const struct config *config, struct grants *grants)
 {
     fill_grant(settings, &grants->standard);
@@ -207,7 +208,7 @@ static void fill_grants(const struct settings *settings, const struct config *co
     }
 }
 
-/* Settings and grants anew, from all sources. */
+/* Gathers settings and grants anew from all sources: defaults, file, command line. */
 static int gather(const struct options *options, struct settings *settings, struct grants *grants, struct error *error)
 {
     static struct config config;
@@ -222,7 +223,7 @@ static int gather(const struct options *options, struct settings *settings, stru
     return 0;
 }
 
-/* Says whether the file is right, and nothing else. */
+/* Checks the configuration file and reports on it; the daemon does not start. */
 static int check_config(const struct options *options)
 {
     static struct config config;
@@ -255,7 +256,7 @@ static void fill_fields(struct options *options)
     options->watchdog_ms = 1000 * number[SETTING_WATCHDOG];
 }
 
-/* Where clients connect: a service manager's socket, if one was passed. */
+/* Fills in where clients connect: a service manager's socket, if one was passed, else the path of `socket`. */
 static int fill_socket(struct options *options, size_t passed_fds)
 {
     struct error error;
@@ -270,7 +271,7 @@ static int fill_socket(struct options *options, size_t passed_fds)
     return EX_USAGE;
 }
 
-/* The words: -1 to go on, or an exit code. */
+/* Parses the command line. Returns -1 to go on, or an exit code. */
 static int parse_words(int argc, char **argv, struct options *options)
 {
     int option, code = -1;

@@ -13,7 +13,7 @@
 #include "protocol/status.h"
 #include "provision.h"
 
-/* Whether the system has what the pool is to take: descriptors and memory. */
+/* Checks that the system has the memory and descriptors that the pool is to take. */
 static int check_means(uint64_t pool_bytes, size_t count, struct error *error)
 {
     const char *limit;
@@ -26,7 +26,7 @@ static int check_means(uint64_t pool_bytes, size_t count, struct error *error)
     return provision_files(descriptors_count(), count, files.rlim_cur, error);
 }
 
-/* New memory for a segment; where there is none, a worker makes some when it is needed. */
+/* Makes new memory for a segment; should that fail, a worker makes some when it needs the segment. */
 static int renew(struct pool_store *store, size_t index)
 {
     struct stat status;
@@ -87,7 +87,7 @@ void pool_store_replace(struct pool_store *store, size_t index, int fd)
     store->fds[index] = fd;
 }
 
-/* The record describes this memory, and no client of the worker that ended can be at work on it. */
+/* True when the record describes this memory, and no client of the worker that ended can still use it. */
 static bool is_free(const struct pool_store *store, size_t index)
 {
     struct stat status;

@@ -4,7 +4,7 @@
 
 #include "daemon/core/jobs/job.h"
 
-#define ESTIMATES 100 /* of a chunk's time, that it may take besides the floor */
+#define ESTIMATES 100 /* a chunk may take so many times its estimate, besides the floor */
 
 void progress_init(struct progress *progress)
 {
@@ -22,7 +22,7 @@ const struct chunk *progress_oldest(const struct station *station)
     return oldest;
 }
 
-/* What its user was charged, for a weight of 1. */
+/* Estimates a chunk's time from what its user was charged, times the user's weight. */
 static uint64_t estimate_ms(const struct chunk *chunk)
 {
     const struct job *job = chunk->owner;

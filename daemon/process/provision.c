@@ -7,12 +7,12 @@
 #include "protocol/limits.h"
 #include "protocol/status.h"
 
-#define SMALL_BYTES LIMIT_LARGE_SEGMENT_BYTES /* for small segments, beside the large ones */
+#define SMALL_BYTES LIMIT_LARGE_SEGMENT_BYTES /* memory for small segments, beside the large ones */
 
-/* For the loop, a page of metrics and the first clients: with fewer nobody could be served. */
+/* Descriptors for the loop, a page of metrics and the first clients: with fewer nobody could be served. */
 #define FILES_MIN     32
-#define FILES_GUESSED 64 /* open ones, where /proc does not tell */
-#define FILES_KEPT    16 /* for the loop, and a page of metrics */
+#define FILES_GUESSED 64 /* assumed to be open where /proc does not tell */
+#define FILES_KEPT    16 /* descriptors for the loop, and a page of metrics */
 
 uint64_t provision_pool_most(uint64_t available_bytes)
 {
@@ -60,5 +60,5 @@ size_t descriptors_count(void)
     while (readdir(folder))
         entries++;
     closedir(folder);
-    return entries - 3; /* two that are not numbers, and the folder's own */
+    return entries - 3; /* "." and "..", and the folder's own descriptor */
 }

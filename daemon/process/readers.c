@@ -105,7 +105,7 @@ static unsigned list_count(const struct work_list *list)
     return count;
 }
 
-/* Where no thread can be started, work waits for those that there are. */
+/* Hands a unit to the threads; where no further thread can be started, it waits for those that run. */
 void readers_submit(struct readers *readers, struct work *work)
 {
     pthread_mutex_lock(&readers->lock);

@@ -75,7 +75,7 @@ static bool parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *
     return true;
 }
 
-/* "0,1": a bit for each, none of them twice. */
+/* Parses device indexes, "0,1", into a bit for each; an index that comes twice is an error. */
 static bool parse_indexes(const char *text, uint32_t *out)
 {
     char number[8];
@@ -113,7 +113,7 @@ static bool parse_devices(const char *text, uint64_t *out)
     return true;
 }
 
-/* With ",cpu" behind them the processor is there beside them. */
+/* Parses a choice of devices; ",cpu" behind it adds the processor beside them. */
 static bool parse_device(const char *text, uint64_t *out)
 {
     char devices[SETTING_TEXT_BYTES];
@@ -148,7 +148,8 @@ static bool parse_listen(const char *text, uint64_t *out)
     return false;
 }
 
-/* Octal, as chmod has it. Without read and write for its own user nobody gets in. */
+/* Parses an octal mode, as chmod takes it. A mode without read and write for the socket's own user is refused, since
+ * nobody could connect. */
 static bool parse_mode(const char *text, uint64_t high, uint64_t *out)
 {
     char *end;
@@ -224,7 +225,7 @@ int setting_parse(struct settings *settings, enum setting setting, const char *t
     return 0;
 }
 
-/* In the largest unit that needs no fraction. */
+/* Writes a size in the largest unit that needs no fraction. */
 static void format_size(uint64_t value, char *out, size_t size)
 {
     size_t unit = 0;

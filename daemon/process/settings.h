@@ -55,7 +55,7 @@ enum setting {
 #undef X
 };
 
-/* Those of SECTION_QUOTA are reloaded, all others count from start to end. */
+/* A setting's section of the file. Settings of SECTION_QUOTA are reloaded; all others are fixed at the start. */
 enum section { SECTION_DAEMON, SECTION_QUOTA };
 enum unit { UNIT_PATH, UNIT_DEVICE, UNIT_LISTEN, UNIT_SIZE, UNIT_NUMBER, UNIT_MODE, UNIT_GROUP };
 
@@ -69,8 +69,8 @@ struct setting_type {
 
 extern const struct setting_type setting_types[SETTING_COUNT];
 
-/* A choice of devices, as a number: the kind, and with DEVICE_CPU how many, with DEVICE_CUDA which, a bit for each;
- * helped: the processor beside them. */
+/* A choice of devices, as a number: the kind, and with DEVICE_CPU how many devices, with DEVICE_CUDA a bit for each GPU
+ * chosen. A helped choice has the processor beside them. */
 enum device_kind { DEVICE_AUTO, DEVICE_ALL, DEVICE_CPU, DEVICE_CUDA };
 
 static inline uint64_t device_choice(enum device_kind kind, uint32_t which)
@@ -116,34 +116,35 @@ static inline uint16_t listen_choice_port(uint64_t choice)
     return (uint16_t)choice;
 }
 
-/* A mode of the socket file; 0: auto. A group as its gid + 1; 0: the daemon's own. */
+/* SETTING_SOCKET_MODE is a mode of the socket file; 0: auto. SETTING_SOCKET_GROUP is a gid + 1; 0: the daemon's own
+ * group. */
 
-#define SETTING_TEXT_BYTES 128 /* of a value or what is allowed, as text, but for paths */
+#define SETTING_TEXT_BYTES 128 /* room for a value or an allowed range as text, except paths */
 
 /* Settings that one source gives: the command line, the file, or a section of it. */
 struct settings {
     bool given[SETTING_COUNT];
-    uint64_t number[SETTING_COUNT]; /* but for paths */
+    uint64_t number[SETTING_COUNT]; /* paths are not here */
     char socket[SOCKET_PATH_BYTES];
 };
 
-/* All settings, with what they are by default; the socket is empty: it has a search of its own. */
+/* Fills all settings with their defaults; the socket stays empty, since its default is searched for. */
 void settings_init(struct settings *settings);
-/* Takes over what `above` gives. */
+/* Overrides settings with those that `above` gives. */
 void settings_overlay(struct settings *settings, const struct settings *above);
-/* Reads a value: 0, or -EINVAL and *error that says, after `name`, what it is and what is allowed. */
+/* Parses a value. Returns 0, or -EINVAL and *error that says, after `name`, what the value is and what is allowed. */
 int setting_parse(struct settings *settings, enum setting setting, const char *text, const char *name,
                   struct error *error);
-/* The setting of a section that is called so, or SETTING_COUNT. */
+/* Returns the setting of a section that is called `word`, or SETTING_COUNT. */
 enum setting setting_find(enum section section, const char *word);
-/* The value as it would be written; and what is allowed. Return out, cut to size. */
+/* Write a setting's value, or its allowed values, as text, cut to size. Return out. */
 const char *setting_format(const struct settings *settings, enum setting setting, char *out, size_t size);
 const char *setting_allowed(enum setting setting, char *out, size_t size);
 
-/* A place to listen at likewise. */
+/* Writes a place to listen at as text, cut to size. Returns out. */
 const char *listen_choice_format(uint64_t choice, char *out, size_t size);
 
-/* A decimal number in [low, high] and nothing else. */
+/* Parses a decimal number in [low, high]; false for anything else. */
 bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *out);
 
 #endif

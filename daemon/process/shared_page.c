@@ -10,7 +10,8 @@ struct shared_page *shared_page_create(void)
     return shared_page == MAP_FAILED ? NULL : shared_page;
 }
 
-/* A sequence lock: H.-J. Boehm, "Can Seqlocks Get Along With Programming Language Memory Models?", 2012. */
+/* Writes grants under a sequence lock: H.-J. Boehm, "Can Seqlocks Get Along With Programming Language Memory Models?",
+ * 2012. */
 void shared_page_give_grants(struct shared_page *shared_page, const struct grants *grants)
 {
     uint64_t words[SHARED_PAGE_GRANT_WORDS] = {0};

@@ -13,23 +13,24 @@
 
 struct shared_page {
     atomic_bool draining; /* set by a worker once it takes no more jobs */
-    unsigned starts;      /* of workers; the supervisor's */
-    uint64_t started_us;  /* when this one was started, and when its predecessor ended (0: it has none); the same */
+    unsigned starts;      /* how many workers were started; written by the supervisor */
+    uint64_t started_us;  /* by the supervisor: when this worker started, and its predecessor ended (0: none) */
     uint64_t lost_us;
-    /* Why a worker ends, if it knows, with a zero behind it; the supervisor tells the service manager. */
+    /* The worker's reason to end, if it knows one, as a terminated string; the supervisor passes it on to the service
+     * manager. */
     char cause[LIMIT_ERROR_BYTES];
-    struct progress progress; /* the worker's */
-    /* The worker's. The next one reads what it had counted; whatever else is in it means nothing by then. */
+    struct progress progress; /* written by the worker */
+    /* The worker's state. The next worker reads the counters in it; everything else in it means nothing by then. */
     struct service service;
-    atomic_uint version;                              /* of the grants; odd while they are written */
+    atomic_uint version;                              /* version of the grants; odd while they are written */
     _Atomic uint64_t grants[SHARED_PAGE_GRANT_WORDS]; /* a struct grants, word by word */
 };
 
-/* NULL: no memory (errno). For good. */
+/* Creates the page, which is never freed. Returns NULL without memory (errno). */
 struct shared_page *shared_page_create(void);
 
-/* The supervisor gives grants, and the worker takes those that were given last, whole also when others are being given
- * meanwhile: it then looks again. */
+/* Hand grants from the supervisor to the worker. The worker reads those that were given last, and always whole: it
+ * reads again when grants are written meanwhile. */
 void shared_page_give_grants(struct shared_page *shared_page, const struct grants *grants);
 void shared_page_read_grants(const struct shared_page *shared_page, struct grants *grants);
 

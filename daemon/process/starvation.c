@@ -8,7 +8,7 @@
 
 #define LINE_BYTES 256
 
-/* Of a thread, the first line of a file of Linux. */
+/* Reads the first line of a file about a thread in /proc. */
 static bool line_read(pid_t pid, int thread, const char *name, char line[LINE_BYTES])
 {
     char path[64];
@@ -20,8 +20,8 @@ static bool line_read(pid_t pid, int thread, const char *name, char line[LINE_BY
     return read;
 }
 
-/* 'R': it is ready to run, or runs; 'D': it waits for a disk or a driver; 0: unknown. It stands behind the program's
- * name, which may contain anything but is in parentheses. */
+/* Returns a thread's state: 'R': ready to run, or running; 'D': waiting for a disk or a driver; 0: unknown. The state
+ * stands behind the program's name, which may contain anything but is in parentheses. */
 static char state_read(pid_t pid, int thread)
 {
     char line[LINE_BYTES];
@@ -37,8 +37,9 @@ static bool time_read(pid_t pid, int thread, struct thread_time *out)
            sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64, &out->ran_ns, &out->waited_ns, &out->turns) == 3;
 }
 
-/* One that has not run at all waits now, and Linux adds its waiting up only when it runs. A thread that has just been
- * woken is ready as well, but has run since the last check, or not been known then. */
+/* True when a ready thread had no processor for half of the period. A thread that has not run at all since the last
+ * check counts when it is ready now, since Linux adds waiting up only when a thread runs. A thread that has just been
+ * woken is ready as well, but it has run since the last check, or was not known then. */
 static bool is_starved(const struct thread_time *before, const struct thread_time *now, char state, uint64_t period_ms)
 {
     if (before->id != now->id)
@@ -66,7 +67,8 @@ static const struct thread_time *other_find(const struct starvation *starvation,
     return NULL;
 }
 
-/* True: so that the others' time does not count. */
+/* True when a thread other than the first waits for a processor or a disk, so that this period must not count as
+ * served. */
 static bool other_check(const struct starvation *starvation, pid_t pid, const struct thread_time *now,
                         uint64_t period_ms)
 {
@@ -77,7 +79,7 @@ static bool other_check(const struct starvation *starvation, pid_t pid, const st
 
 bool starvation_check_others(struct starvation *starvation, pid_t pid, uint64_t period_ms)
 {
-    static struct thread_time now[STARVATION_THREADS]; /* of the one thread that a supervisor has */
+    static struct thread_time now[STARVATION_THREADS]; /* static: a supervisor has one thread */
     unsigned count = 0;
     bool starved = false;
     char path[64];

@@ -1,5 +1,5 @@
 /*
- * Whether a process stands still for want of a processor or a disk: then it does not hang, however long it takes.
+ * Tells whether a process stands still for want of a processor or a disk: then it does not hang, however long it takes.
  */
 #ifndef DAEMON_STARVATION_H
 #define DAEMON_STARVATION_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define STARVATION_THREADS 512 /* that are looked at */
+#define STARVATION_THREADS 512 /* threads that are looked at, at most */
 
 /* What Linux tells of a thread's time: how long it ran, how long it was ready and had to wait, how often it ran. */
 struct thread_time {
@@ -16,16 +16,16 @@ struct thread_time {
     uint64_t ran_ns, waited_ns, turns;
 };
 
-/* At the last check. */
+/* The threads' times at the last check. */
 struct starvation {
     struct thread_time first, others[STARVATION_THREADS];
     unsigned other_count;
 };
 
-/* A check, period_ms after the one before, of the process's first thread. True when it was ready to run for half of the
- * time and had no processor; false also where Linux does not tell. */
+/* Checks the process's first thread, period_ms after the previous check. True when the thread was ready to run for half
+ * of the time and had no processor; false also where Linux does not tell. */
 bool starvation_check(struct starvation *starvation, pid_t pid, uint64_t period_ms);
-/* The same of its other threads. True when it is so of one of them, or one waits for a disk or a driver. */
+/* Checks the other threads in the same way. True when one of them had no processor, or waits for a disk or a driver. */
 bool starvation_check_others(struct starvation *starvation, pid_t pid, uint64_t period_ms);
 
 #endif

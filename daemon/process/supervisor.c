@@ -28,9 +28,9 @@
 #include "watchdog.h"
 #include "worker.h"
 
-/* A worker that ends sooner than this after it began to serve, or before, has failed: the next one comes at once, then
- * after a pause that doubles with each failure in a row. Short, since whoever makes workers end again and again must
- * not get long pauses for it that others wait through. */
+/* A worker has failed when it ends before it serves, or sooner than QUICK_MS after. The next one comes at once, then
+ * after a pause that doubles with each failure in a row. QUICK_MS is short: whoever makes workers end again and again
+ * must not get long pauses for it, through which all others wait. */
 #ifndef QUICK_MS
 #define QUICK_MS 2000
 #endif
@@ -41,32 +41,33 @@
 #define PAUSE_MOST_MS 60000
 #endif
 
-#define REST_MS   3600000   /* with nothing to do */
-#define EXTEND_US 120000000 /* that a manager is asked to wait at least, again and again */
+#define REST_MS   3600000   /* the pause of a supervisor with nothing to do */
+#define EXTEND_US 120000000 /* the extension that a manager is asked for, again and again */
 
 struct supervisor {
     struct options *options;
     int listen_fd, metrics_fd, ready_fd, signal_fd;
     struct socket_file file;
-    struct channel channel; /* to the worker */
-    pid_t worker;           /* 0: none runs, the next one comes at start_ms */
+    struct channel channel; /* connects to the worker */
+    pid_t worker;           /* 0: no worker runs, and the next one starts at start_ms */
     uint64_t start_ms;
     uint64_t ready_ms; /* when the worker began to serve; 0: not yet */
     bool served;       /* a worker has begun to serve */
-    unsigned failures; /* in a row */
-    bool stopping;     /* told to end */
+    unsigned failures; /* failures in a row */
+    bool stopping;     /* a signal asked for the end */
     sigset_t signals;
     struct shared_page *shared_page;
     struct pool_store store;
     struct watchdog watchdog;
     struct starvation starvation;
-    uint64_t check_ms;         /* when it checks the worker next */
+    uint64_t check_ms;         /* when to check the worker next */
     uint64_t notify_period_ms; /* between two WATCHDOG=1; 0: none */
-    uint64_t notify_ms;        /* when the next one is due */
-    bool hung;                 /* the worker, which is being killed for it */
+    uint64_t notify_ms;        /* when the next WATCHDOG=1 is due */
+    bool hung;                 /* the worker hangs and is being killed */
 };
 
-/* Otherwise LeakSanitizer looks at exit, which a worker does not pass: it ends without what libraries do there. */
+/* Checks for leaks here, since LeakSanitizer would do it at exit: a worker ends by _exit, without what libraries do at
+ * exit. */
 static void check_leaks(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -75,7 +76,7 @@ static void check_leaks(void)
 }
 
 /*
- * The beginning of a worker.
+ * Starting a worker.
  */
 
 static uint64_t pause_ms(unsigned failures)
@@ -88,7 +89,7 @@ static uint64_t pause_ms(unsigned failures)
     return ms < PAUSE_MOST_MS ? ms : PAUSE_MOST_MS;
 }
 
-/* Another worker is to follow, now or after a pause. `why` is what the worker has said itself, or "". */
+/* Plans another worker, now or after a pause. `why` is what the worker has said itself, or "". */
 static void plan_start(struct supervisor *self, const char *cause, const char *why)
 {
     char when[48] = "";
@@ -101,13 +102,14 @@ static void plan_start(struct supervisor *self, const char *cause, const char *w
     notify_send("STATUS=%s%s%s; starting another%s", cause, *why ? ": " : "", why, when);
 }
 
-/* In the child, a plain copy: the supervisor has neither threads nor a CUDA context that a fork could harm. */
+/* Runs the worker in the child, a plain copy: the supervisor has neither threads nor a CUDA context that a fork could
+ * harm. */
 static void run_worker(struct supervisor *self, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EX_SOFTWARE);
-    signal(SIGHUP, SIG_IGN); /* until the worker looks for it */
+    signal(SIGHUP, SIG_IGN); /* until the worker handles it */
     sigprocmask(SIG_UNBLOCK, &self->signals, NULL);
     close(self->channel.supervisor_fd);
     close(self->signal_fd);
@@ -159,7 +161,7 @@ static void start_worker(struct supervisor *self)
 }
 
 /*
- * Its life, and its end.
+ * The worker's life and end.
  */
 
 static void worker_is_ready(struct supervisor *self)
@@ -171,7 +173,7 @@ static void worker_is_ready(struct supervisor *self)
     if (self->ready_fd < 0)
         return;
     told = write(self->ready_fd, "", 1);
-    (void)told; /* whoever started the daemon may have gone */
+    (void)told; /* a failure is ignored: whoever started the daemon may have gone */
     close(self->ready_fd);
     self->ready_fd = -1;
 }
@@ -200,14 +202,14 @@ static void describe_end(int status, char *text, size_t size)
         snprintf(text, size, "exit code %d", WEXITSTATUS(status));
 }
 
-/* By a request to end that it does not catch yet: it has no jobs. */
+/* True when a request to end killed a worker that did not catch it yet: that worker had no jobs. */
 static bool was_starting(int status)
 {
     return WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT);
 }
 
-/* Drained; or the settings ask for what cannot be had, as far as the first worker can tell. What a later one cannot
- * have may be there again in a while. */
+/* True when no other worker is to follow: the worker has drained, or the first worker cannot have what the settings ask
+ * for. What a later worker cannot have may be there again in a while. */
 static bool is_end(const struct supervisor *self, int status)
 {
     if (!WIFEXITED(status))
@@ -215,7 +217,7 @@ static bool is_end(const struct supervisor *self, int status)
     return WEXITSTATUS(status) == EX_OK || (WEXITSTATUS(status) == EX_UNAVAILABLE && !self->served);
 }
 
-/* The worker has ended: -1 when another one is to follow, else the supervisor's own exit code. */
+/* Handles the worker's end. Returns -1 when another worker is to follow, else the supervisor's own exit code. */
 static int after_worker(struct supervisor *self, int status)
 {
     char end[64], cause[128];
@@ -234,7 +236,7 @@ static int after_worker(struct supervisor *self, int status)
         log_error("the worker ended by %s before it was drained; jobs that it had are lost", end);
         return EX_OK;
     }
-    /* Clients wait since the end of the last one that served. */
+    /* Clients wait since the end of the last worker that served. */
     if (self->ready_ms > 0)
         self->shared_page->lost_us = clock_us();
     pool_store_settle(&self->store);
@@ -245,9 +247,9 @@ static int after_worker(struct supervisor *self, int status)
     return -1;
 }
 
-/* First a request to drain, then the end. A stopped process hears the first only when it goes on. That comes before:
- * after the request it would wake a worker at its end from being stopped by its own check for leaks, which waits for
- * that. */
+/* Asks the worker to drain, and kills it when asked once more. SIGCONT goes first, since a stopped process handles
+ * SIGTERM only when it goes on. A SIGCONT after SIGTERM would wake an ending worker that its own leak check has
+ * stopped, and that check waits for the stop. */
 static int stop(struct supervisor *self)
 {
     if (!self->worker) {
@@ -260,7 +262,8 @@ static int stop(struct supervisor *self)
     return -1;
 }
 
-/* Here and not in the worker: looking up users may take long, and the next worker has to know, too. */
+/* Reloads the settings, in the supervisor: looking up users may take long, and the next worker has to know the grants,
+ * too. */
 static void reload(struct supervisor *self)
 {
     struct error error;
@@ -275,7 +278,7 @@ static void reload(struct supervisor *self)
              self->options->grants.own_count);
 }
 
-/* -1 to go on, or an exit code. */
+/* Handles a signal. Returns -1 to go on, or an exit code. */
 static int obey(struct supervisor *self, const struct signalfd_siginfo *signal)
 {
     const bool hung_up = signal->ssi_signo == SIGHUP && signal->ssi_code == SI_KERNEL; /* the terminal is gone */
@@ -299,10 +302,10 @@ static int obey_all(struct supervisor *self)
 }
 
 /*
- * Looking after it.
+ * Watching the worker.
  */
 
-/* A manager that waits for the end waits on while jobs are being finished. */
+/* Extends the manager's timeout while jobs are being finished. */
 static void notify_draining(const struct supervisor *self)
 {
     if (!self->hung && atomic_load(&self->shared_page->draining))
@@ -330,7 +333,8 @@ static void check_worker(struct supervisor *self)
     kill(self->worker, SIGKILL);
 }
 
-/* Not while a worker hangs: should killing it not help, the manager starts all anew. */
+/* Tells the manager that the daemon is alive, except while a worker hangs: should killing the worker not help, the
+ * manager starts everything anew. */
 static void notify_alive(struct supervisor *self)
 {
     if (self->notify_period_ms == 0 || self->hung || clock_ms() < self->notify_ms)
@@ -339,13 +343,13 @@ static void notify_alive(struct supervisor *self)
     notify_send("WATCHDOG=1");
 }
 
-/* The earlier of two times, of which the second counts if `counts`. */
+/* Returns the earlier of two times, of which the second counts only if `counts`. */
 static uint64_t earlier(uint64_t a_ms, uint64_t b_ms, bool counts)
 {
     return counts && b_ms < a_ms ? b_ms : a_ms;
 }
 
-/* Until there is something to do. */
+/* Blocks until there is something to do. */
 static void rest(const struct supervisor *self)
 {
     struct pollfd fds[] = {{.fd = self->signal_fd, .events = POLLIN},
@@ -374,7 +378,7 @@ static int supervise(struct supervisor *self)
 }
 
 /*
- * Its own beginning.
+ * The supervisor's own start.
  */
 
 static int catch_signals(struct supervisor *self)
@@ -389,7 +393,7 @@ static int catch_signals(struct supervisor *self)
     return self->signal_fd < 0 ? -errno : 0;
 }
 
-/* Whoever may connect, once the socket has its group. As root the daemon serves every user unless told otherwise. */
+/* Sets who may connect, after the socket has its group. A daemon of root serves every user unless told otherwise. */
 static int admit(const struct options *options, struct error *error)
 {
     const unsigned standard = getuid() == 0 ? 0666 : 0600,
@@ -407,7 +411,7 @@ static int admit(const struct options *options, struct error *error)
 static int open_socket(struct supervisor *self, struct error *error)
 {
     const struct options *options = self->options;
-    if (options->listen_fd >= 0) { /* the manager's, and as it wants it */
+    if (options->listen_fd >= 0) { /* the service manager has set its mode and group */
         self->listen_fd = options->listen_fd;
         return 0;
     }
@@ -426,7 +430,8 @@ static void remove_socket(struct supervisor *self)
         socket_remove(self->options->socket, &self->file);
 }
 
-/* Sockets outlive workers, and clients wait there for the next one. 0, or -errno with *error. */
+/* Opens the sockets, which outlive workers: clients wait there for the next worker. Returns 0, or -errno with *error.
+ */
 static int open_sockets(struct supervisor *self, struct error *error)
 {
     const struct options *options = self->options;
@@ -448,7 +453,7 @@ int supervisor_run(struct options *options, int ready_fd)
     struct supervisor self = {.options = options, .ready_fd = ready_fd, .channel = {-1, -1}};
     struct error error;
     int r = catch_signals(&self);
-    descriptors_raise_limit(); /* every client needs one, and those that wait to be sent count too */
+    descriptors_raise_limit(); /* every client needs a descriptor, and descriptors on their way to clients count too */
     self.shared_page = shared_page_create();
     if (!self.shared_page)
         r = -errno;
@@ -461,7 +466,7 @@ int supervisor_run(struct options *options, int ready_fd)
 
     r = pool_store_create(&self.store, options->pool_bytes, &error);
     if (!r) {
-        /* Before CUDA starts, so that early clients wait instead of failing. */
+        /* The sockets open before CUDA starts, so that early clients wait instead of failing. */
         r = open_sockets(&self, &error);
         if (r)
             pool_store_destroy(&self.store);

@@ -8,8 +8,8 @@
 
 #include "options.h"
 
-/* Runs until the worker has drained, or the first one cannot have what the settings ask for. A byte goes to ready_fd
- * when the first one takes jobs. SIGHUP changes the options' grants. Returns an exit code. */
+/* Runs until the worker has drained, or the first worker cannot have what the settings ask for. A byte goes to ready_fd
+ * when the first worker takes jobs. SIGHUP changes the options' grants. Returns an exit code. */
 int supervisor_run(struct options *options, int ready_fd);
 
 #endif

@@ -8,8 +8,8 @@ void watchdog_init(struct watchdog *watchdog, uint64_t limit_ms)
     *watchdog = (struct watchdog){.period_ms = limit_ms / WATCHDOG_CHECKS};
 }
 
-/* Whose job a device is at, as far as one is. Before a worker serves there is none, whatever an earlier one has left.
- */
+/* Describes the job that a device is at, if there is one. Before a worker serves there is none: the shared memory may
+ * still hold an earlier worker's jobs. */
 static void describe_job(const struct service *service, bool serves, char *out, size_t size)
 {
     snprintf(out, size, "no job is with a device");

@@ -11,24 +11,26 @@
 
 #include "progress.h"
 
-#define WATCHDOG_CHECKS    4      /* without a turn of the loop: it hangs */
-#define WATCHDOG_START_MS  300000 /* for a worker to begin to serve: a driver may compile kernels first */
-#define WATCHDOG_ENDING_MS 60000  /* for it to end, once it has drained or lost its device */
+#define WATCHDOG_CHECKS    4      /* a worker hangs after so many checks without a turn of its loop */
+#define WATCHDOG_START_MS  300000 /* the longest start of a worker: a driver may compile kernels first */
+#define WATCHDOG_ENDING_MS 60000  /* the longest end of a worker that has drained or lost its device */
 
 struct watchdog {
-    uint64_t period_ms; /* between two checks; 0: there are none */
+    uint64_t period_ms; /* the time between two checks; 0: no checks */
     uint64_t turns, loop_ms;
     struct {
         uint64_t handed_us, held_ms, served_ms;
     } devices[LIMIT_DEVICES];
 };
 
-/* Called for each new worker. limit_ms: the longest time without a turn of the loop; 0: unlimited. */
+/* Starts watching a new worker. limit_ms: the longest time without a turn of the loop; 0: unlimited. */
 void watchdog_init(struct watchdog *watchdog, uint64_t limit_ms);
-/* Whether it matters to the next check if the worker's threads have processors: one of its devices has a chunk. */
+/* True when the next check depends on whether the worker's threads have processors: a device has a chunk whose limit
+ * does. */
 bool watchdog_watches_threads(const struct progress *progress);
-/* A check, period_ms after the one before. True when the worker hangs; `cause` then says what hangs and for how long.
- * `service` is the worker's, in shared memory. starved: threads of the worker had no processors meanwhile. */
+/* Checks the worker, period_ms after the previous check. True when the worker hangs; `cause` then says what hangs and
+ * for how long. `service` is the worker's, in shared memory. starved: threads of the worker had no processors
+ * meanwhile. */
 bool watchdog_check(struct watchdog *watchdog, const struct progress *progress, const struct service *service,
                     bool starved, char *cause, size_t size);
 

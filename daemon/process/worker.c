@@ -26,14 +26,15 @@
 #include "watchdog.h"
 #include "worker_pool.h"
 
-/* Clients who have waited for a worker come first: helpers that map memory take processors and the process's maps. */
+/* The delay before the rest of the pool is made. Clients who have waited for a worker come first: helpers that map
+ * memory occupy processors and the process's maps. */
 #define FILL_AFTER_MS 250
 
 /* A unit of work in libuv's thread pool. */
 struct deferred {
-    uv_work_t request; /* first */
+    uv_work_t request; /* must be the first member */
     struct worker *worker;
-    struct work *work; /* NULL: there is none */
+    struct work *work; /* NULL: no work */
 };
 
 struct worker {
@@ -51,9 +52,9 @@ struct worker {
     uv_loop_t loop;
     bool drained;
     uv_timer_t wake;      /* for the service's deadlines; runs only while there are some */
-    uv_timer_t fill;      /* for what is left of the pool */
-    uv_timer_t show;      /* for the supervisor, which looks at the progress */
-    uint64_t watchdog_ms; /* what the loop may take */
+    uv_timer_t fill;      /* for the rest of the pool */
+    uv_timer_t show;      /* for progress that the supervisor looks at */
+    uint64_t watchdog_ms; /* the longest turn of the loop */
     uv_signal_t terminate, interrupt, reload;
     struct shared_page *shared_page;
 };
@@ -70,7 +71,7 @@ static void ops_start(void *context, struct chunk *chunk)
     device_threads_submit(&worker->device_threads, chunk);
 }
 
-/* Says why this worker ends. */
+/* Logs why this worker ends, and leaves the reason for the supervisor. */
 static void give_cause(struct worker *worker, const char *cause)
 {
     log_error("%s", cause);
@@ -82,7 +83,8 @@ static void show_ending(struct worker *worker)
     atomic_store(&worker->shared_page->progress.phase, PHASE_ENDING);
 }
 
-/* Jobs that are done are answered, so that no client repeats them or takes their output for lost. */
+/* Ends a worker that has lost a device. Finished jobs are answered first, so that no client repeats them or takes their
+ * output for lost. */
 static void end_lost(struct worker *worker)
 {
     show_ending(worker);
@@ -108,12 +110,13 @@ static void deferred_done(uv_work_t *request, int status)
     struct work *work = deferred->work;
     (void)status; /* nothing is cancelled */
     if (device_set_is_lost(&deferred->worker->devices))
-        collect(deferred->worker, true); /* and end: a request without an answer is repeated, a failed one is not */
+        collect(deferred->worker, true); /* ends: clients repeat unanswered requests, not failed ones */
     deferred->work = NULL;
     service_work_done(deferred->worker->service, work);
 }
 
-/* There are as many places as the service may ask for at a time, and libuv refuses nothing that has functions. */
+/* Runs work in libuv's thread pool. There are as many places as the service may ask for at a time, and libuv refuses no
+ * request that has functions. */
 static void ops_defer(void *context, struct work *work)
 {
     struct worker *worker = context;
@@ -132,8 +135,8 @@ static void thread_begins(uv_work_t *request)
     (void)request;
 }
 
-/* libuv starts its threads with the first work and aborts where it cannot: better now than in the middle of clients'
- * jobs. */
+/* Makes libuv start its threads, which it does with the first work, aborting where it cannot: better now than in the
+ * middle of clients' jobs. */
 static void start_helpers(struct worker *worker)
 {
     static uv_work_t first;
@@ -192,7 +195,7 @@ static void ops_wake(void *context, uint64_t at_us)
 static const struct service_ops ops = {ops_start,    ops_defer,   ops_read,   ops_output,
                                        ops_draining, ops_drained, ops_now_us, ops_wake};
 
-/* From a device's thread, or a reader. */
+/* Wakes the loop from a thread of a device or a reader. */
 static void wake_loop(void *context)
 {
     struct worker *worker = context;
@@ -205,7 +208,7 @@ static void on_show(uv_timer_t *timer)
     progress_show(&worker->shared_page->progress, worker->service, worker->watchdog_ms);
 }
 
-/* From now on the supervisor looks for turns of the loop, as often as there are some of an idle one. */
+/* Lets the supervisor watch from now on, and shows it progress as often as it checks, also while the loop is idle. */
 static void show_progress(struct worker *worker, uint64_t limit_ms)
 {
     const uint64_t period_ms = limit_ms / WATCHDOG_CHECKS;
@@ -216,7 +219,7 @@ static void show_progress(struct worker *worker, uint64_t limit_ms)
     atomic_store(&worker->shared_page->progress.phase, PHASE_SERVING);
 }
 
-/* True when something had been read. */
+/* Passes on what readers have done. True when there was something. */
 static bool collect_reads(struct worker *worker)
 {
     struct work *work = readers_collect(&worker->readers), *next;
@@ -260,7 +263,7 @@ static void on_reload(uv_signal_t *signal, int number)
     configure(signal->data);
 }
 
-/* What scanctl metrics prints. */
+/* Writes the text that scanctl metrics prints. */
 static void write_metrics(void *context, FILE *file)
 {
     struct worker *worker = context;
@@ -277,7 +280,7 @@ static void write_metrics(void *context, FILE *file)
     metrics_print(file, &metrics);
 }
 
-/* How many memory maps a process may have. */
+/* Returns how many memory maps a process may have. */
 static uint64_t read_map_limit(void)
 {
     FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
@@ -289,7 +292,7 @@ static uint64_t read_map_limit(void)
     return most;
 }
 
-/* How many files it may have open. */
+/* Returns how many files this process may have open. */
 static uint64_t read_file_limit(void)
 {
     struct rlimit files = {.rlim_cur = RLIM_INFINITY};
@@ -316,7 +319,7 @@ static int watch_signals(struct worker *worker)
     return r;
 }
 
-/* Timers cannot fail, neither here nor when they are started. */
+/* Initializes the loop's timers and signals. Timers cannot fail, neither here nor when they are started. */
 static int init_handles(struct worker *worker)
 {
     int r = uv_loop_init(&worker->loop);
@@ -337,7 +340,7 @@ static int start_loop(struct worker *worker, int listen_fd)
     int r = init_handles(worker);
     if (r)
         return r;
-    configure(worker); /* after that, so that no change is missed */
+    configure(worker); /* after the signals are watched, so that no change is missed */
     r = device_threads_start(&worker->device_threads, &worker->devices, worker->service, wake_loop, worker);
     if (r)
         return r;
@@ -352,8 +355,8 @@ static int start_loop(struct worker *worker, int listen_fd)
     return listener_start(&worker->listener, &worker->loop, worker->service, listen_fd);
 }
 
-/* Helpers and readers each may leave work for the others. A file system that does not let go of a reader keeps it for
- * so long and then no more: the process ends without what that reader has. */
+/* Runs what helpers and readers have left; each may leave work for the others. A reader whose file system does not
+ * answer is waited for so long and no longer: the process ends without what that reader has. */
 static void finish_work(struct worker *worker)
 {
     do
@@ -364,14 +367,14 @@ static void finish_work(struct worker *worker)
     service_trim(worker->service);
 }
 
-/* Ends what start_loop began: the devices' threads, clients, then the handles. But signals go on being caught: whoever
- * asks again for an end that is under way, as a service manager does that asks supervisor and worker, must not kill. */
+/* Ends what start_loop began: the devices' threads, clients, then the handles. Signals are still caught: a second
+ * request to end, as from a service manager that asks supervisor and worker, must not kill. */
 static void stop_loop(struct worker *worker)
 {
-    device_threads_stop(&worker->device_threads); /* which wake the listener */
+    device_threads_stop(&worker->device_threads); /* wakes the listener */
     collect(worker, true);
     listener_flush(&worker->listener, LIMIT_DRAINED_MS);
-    readers_silence(&worker->readers); /* which wake it as well */
+    readers_silence(&worker->readers); /* wakes the listener, too */
     listener_stop(&worker->listener);
     if (worker->metrics_fd >= 0)
         metrics_http_stop(&worker->http);
@@ -407,7 +410,8 @@ static void on_fill(uv_timer_t *timer)
     pool_filler_start(&worker->filler, worker->service, pool_is_full);
 }
 
-/* The pool opens what it has yet to make, and small segments as they are needed. */
+/* Limits clients' descriptors to what the pool leaves: it opens the segments that it has yet to make, and small segments
+ * as they are needed. */
 static void limit_files(struct worker *worker)
 {
     const struct pool *pool = &worker->pool.pool;
@@ -417,7 +421,7 @@ static void limit_files(struct worker *worker)
     service_limit_files(worker->service, connections, others);
 }
 
-/* The counters go on where those of a worker that was lost had come to. */
+/* Begins to serve. The counters continue those of a worker that was lost. */
 static void begin_service(struct worker *worker)
 {
     struct service_totals totals;
@@ -429,7 +433,7 @@ static void begin_service(struct worker *worker)
     limit_files(worker);
 }
 
-/* How long clients have waited for this worker. */
+/* Counts how long the start took and how long clients have waited for this worker. */
 static void count_start(struct worker *worker)
 {
     const uint64_t now_us = ops_now_us(worker), lost_us = worker->shared_page->lost_us;
@@ -454,9 +458,9 @@ static void log_ready(const struct options *options, const struct device_set *de
 
 int worker_run(const struct options *options, const struct worker_ends *ends, struct shared_page *shared_page)
 {
-    static struct worker worker; /* it outlives this function, as its signal handlers do */
+    static struct worker worker; /* static: signal handlers may use it after this function */
     struct error error;
-    mallopt(M_MMAP_THRESHOLD, MIB(4)); /* and that stays: larger blocks are never parts of a heap that all share */
+    mallopt(M_MMAP_THRESHOLD, MIB(4)); /* fixes the threshold: larger blocks are never parts of a heap that all share */
     worker.metrics_fd = ends->metrics_fd;
     worker.channel_fd = ends->channel_fd;
     worker.shared_page = shared_page;
@@ -474,7 +478,7 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
     }
     start_helpers(&worker);
     count_start(&worker);
-    /* Before the log says so: whoever reads that may rely on the supervisor's knowing it. */
+    /* The supervisor is told before the log: whoever reads the log may rely on the supervisor's knowing. */
     channel_send(worker.channel_fd, &(struct channel_message){.word = CHANNEL_READY, .fd = -1});
     log_ready(options, &worker.devices);
     show_progress(&worker, options->watchdog_ms);

@@ -9,7 +9,7 @@
 
 #define FILL_THREADS_MAX 8
 
-/* The threads that make the pool's first segments, or free all, share them out by one index. */
+/* Work of the threads that make the pool's first segments, or free all; one index shares the segments out. */
 struct fill {
     struct pool *pool;
     int (*step)(struct pool *pool, size_t index);
@@ -49,14 +49,16 @@ static int unmake(struct pool *pool, size_t index)
     return 0;
 }
 
-/* The system takes a third of a second for the pages of a GiB, and drivers some more to unpin them. */
+/* Frees the pool by several threads: the system takes a third of a second for the pages of a GiB, and drivers some more
+ * to unpin them. */
 void worker_pool_free(struct worker_pool *self)
 {
     for_segments(&self->pool, pool_ready_count(&self->pool), unmake);
     pool_finish(&self->pool);
 }
 
-/* From any thread. Without a supervisor this process ends as well. */
+/* Tells the supervisor of a segment's memory, from any thread. A failure is ignored: without a supervisor this process
+ * ends as well. */
 static void keep_segment(void *context, size_t index, int fd)
 {
     const struct worker_pool *self = context;
@@ -74,7 +76,7 @@ static int make_first(struct worker_pool *self, const struct device_set *devices
     if (r)
         return r;
     getrlimit(RLIMIT_NOFILE, &files);
-    pool_limit_files(pool, files.rlim_cur / 4); /* most are for clients */
+    pool_limit_files(pool, files.rlim_cur / 4); /* most descriptors are for clients */
     return for_segments(pool, pool_first_count(pool), pool_make);
 }
 

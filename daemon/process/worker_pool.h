@@ -9,12 +9,12 @@
 
 struct worker_pool {
     struct pool pool;
-    struct pool_keeper keeper; /* the supervisor */
-    int channel_fd;            /* to it */
+    struct pool_keeper keeper; /* keeps the pool's memory: the supervisor */
+    int channel_fd;            /* leads to the supervisor */
 };
 
-/* Makes as many segments as are enough to begin with; later a helper makes the rest (pool_filler.h). 0, or -errno with
- * *error; what is made by then stays so, for a process that ends. */
+/* Makes as many segments as are enough to begin with; later a helper makes the rest (pool_filler.h). Returns 0, or
+ * -errno with *error; segments that were made by then stay, since the process ends. */
 int worker_pool_make(struct worker_pool *self, const struct device_set *devices, const struct pool_store *store,
                      int channel_fd, struct error *error);
 void worker_pool_free(struct worker_pool *self);
