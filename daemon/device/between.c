@@ -1,6 +1,6 @@
 #include "between.h"
 
-#define NOWHERE BETWEEN_MEMORIES /* of the input, and of the output */
+#define NOWHERE BETWEEN_MEMORIES /* stands for the input and the output */
 
 static bool works_in_place(const struct step *step, uint64_t length)
 {
@@ -8,7 +8,7 @@ static bool works_in_place(const struct step *step, uint64_t length)
                         : step->rule.operation == SCAND_OPERATION_SCAN;
 }
 
-/* The memory of what the first `steps` steps leave. */
+/* Returns the memory of what the first `steps` steps leave. */
 static uint32_t memory_behind(const struct chunk *chunk, uint32_t steps)
 {
     uint32_t memory = NOWHERE;
@@ -27,7 +27,8 @@ uint32_t between_memories(const struct chunk *chunk)
     return count;
 }
 
-/* Rows count from the job's, and the memory begins with the chunk's: element 0 of row 0 is so many before it. */
+/* Returns the address of element 0 of the job's row 0, which lies `before` elements before the memory, since the memory
+ * begins with the chunk's first row. */
 static char *origin_before(unsigned char *memory, uint64_t before, uint64_t item_bytes)
 {
     return (char *)((uintptr_t)memory - before * item_bytes);
@@ -49,7 +50,7 @@ static struct step_operand between_operand(const struct chunk_rows *chunk, uint3
     return operand;
 }
 
-/* What the first `steps` steps leave: the input, where they are none, and behind all of them the output. */
+/* Returns the operand that the first `steps` steps leave: without steps the input, after all of them the output. */
 static struct step_operand operand_behind(const struct chunk_rows *chunk, uint32_t steps)
 {
     if (steps == 0)
@@ -93,7 +94,7 @@ struct scan_rows chunk_scan_rows(const struct chunk_rows *chunk, uint32_t step)
     rows.rule = scan->rule;
     rows.length = rows.offsets ? rows.length : input.length;
     if (rows.offsets && rows.rule.operation == SCAND_OPERATION_SCAN)
-        rows.outer_rank = 0; /* they lie on a line; the outer dimension is that of what follows rows */
+        rows.outer_rank = 0; /* ragged rows lie on a line; the outer dimension belongs to what follows rows */
     rows.input = input.origin;
     rows.input_stride = input.stride;
     memcpy(rows.input_outer_strides, input.outer_strides, sizeof rows.input_outer_strides);

@@ -12,12 +12,12 @@
 
 #define CALIBRATION_NAME "tuning"
 
-/* Chunks of zeros, which stay zeros, all in the same memory. */
+/* The memory of a run, whose chunks are zeros that stay zeros. */
 #define MEMORY_BYTES  MIB(32)
 #define ROW_SAMPLES   8192
-#define RUN_BYTES     MIB(96) /* that move each way in one run: 2 ms on PCIe 5 */
-#define BUDGET_US     120000  /* after which no other round of all candidates begins */
-#define TURNAROUND_US 150     /* that the daemon, when busy, may take to hand out another chunk in place of one */
+#define RUN_BYTES     MIB(96) /* bytes that move each way in one run: 2 ms on PCIe 5 */
+#define BUDGET_US     120000  /* the time after which no other round of all candidates begins */
+#define TURNAROUND_US 150     /* how long a busy daemon may take to hand out a chunk in place of another */
 #define LOST_MS       5000
 
 #define ZERO_RULE                                                                                                   \
@@ -41,7 +41,7 @@ static struct scan_rows zero_rows(void *memory)
                               .output = memory};
 }
 
-/* The n-th of a run's chunks, which go around in the memory. */
+/* Starts the n-th chunk of a run; the chunks go around in the memory. */
 static int start_chunk(struct device *device, const struct scan_rows *rows, const struct chunk_size *chunk_size,
                        uint64_t n, struct chunk *chunk)
 {
@@ -58,7 +58,7 @@ static int start_chunk(struct device *device, const struct scan_rows *rows, cons
     return device->ops->start(device, chunk);
 }
 
-/* A run: its chunks' places, and which have ended. */
+/* A run: the places of its chunks, and which chunks have ended. */
 struct calibrate_run {
     struct device *device;
     const struct scan_rows *rows;
@@ -68,11 +68,12 @@ struct calibrate_run {
     struct {
         struct chunk *chunk;
         uint64_t at_us;
-    } last[LIMIT_CHUNKS_IN_FLIGHT]; /* the n-th to end has place n % chunk_size->chunks */
-    uint64_t begin_us;              /* the first chunk's end */
+    } last[LIMIT_CHUNKS_IN_FLIGHT]; /* the n-th chunk to end has place n % chunk_size->chunks */
+    uint64_t begin_us;              /* when the first chunk ended */
 };
 
-/* Where the next chunk can be; NULL: it must wait until one has ended, and that for as long as the daemon may take. */
+/* Returns a place for the next chunk, or NULL while that must wait: until a chunk has ended, and then for as long as a
+ * busy daemon takes. */
 static struct chunk *next_place(struct calibrate_run *run)
 {
     uint64_t chunks = run->chunk_size->chunks, before = run->started - chunks;
@@ -84,7 +85,7 @@ static struct chunk *next_place(struct calibrate_run *run)
     return free ? run->last[before % chunks].chunk : NULL;
 }
 
-/* A chunk that ends, for which it waits a while. 0, or why it, or the device, has failed. */
+/* Waits for a chunk to end, at most timeout_ms. Returns 0, or why the chunk or the device has failed. */
 static int await_end(struct calibrate_run *run, int timeout_ms)
 {
     struct chunk *chunk = run->device->ops->finish(run->device, timeout_ms);
@@ -99,7 +100,8 @@ static int await_end(struct calibrate_run *run, int timeout_ms)
     return chunk->status;
 }
 
-/* After a failure too, nothing is left with the device, unless that is lost. */
+/* Waits until the device has no chunks left, after a failure too. Returns -EOWNERDEAD when it keeps some: the device is
+ * lost. */
 static int drain(struct calibrate_run *run)
 {
     uint64_t end_us = clock_us() + LOST_MS * 1000;
@@ -108,7 +110,8 @@ static int drain(struct calibrate_run *run)
     return run->ended < run->started ? -EOWNERDEAD : 0;
 }
 
-/* From the end of the first chunk to that of the last, so that it does not count how large these two are. */
+/* Runs chunks of a size, and measures from the end of the first chunk to the end of the last, so that the size of these
+ * two does not count. */
 static int run(struct device *device, const struct scan_rows *rows, struct chunk_size *chunk_size)
 {
     struct calibrate_run run = {
@@ -127,7 +130,7 @@ static int run(struct device *device, const struct scan_rows *rows, struct chunk
     return r ? r : drained;
 }
 
-/* Rounds of all candidates, of which each keeps its best run. */
+/* Measures all candidates in rounds, keeps the best run of each, and chooses among these. */
 static int measure(struct device *device, const struct scan_rows *rows, struct chunk_size *out)
 {
     struct chunk_size best[CHUNK_SIZE_CANDIDATES_MAX];
@@ -170,14 +173,14 @@ static void adopt(struct device_info *info, const struct chunk_size *chunk_size)
     info->bytes_per_s = chunk_size->bytes_per_s;
 }
 
-/* What is measured depends on the daemon, too. */
+/* Makes the key of a device's measurement, which depends on the daemon's release, too. */
 static const char *key_of(const struct device_info *info, char out[DEVICE_IDENTITY_BYTES])
 {
     snprintf(out, DEVICE_IDENTITY_BYTES, "%.*s scand %.20s", DEVICE_IDENTITY_BYTES - 32, info->identity, SCAND_RELEASE);
     return out;
 }
 
-/* Measures, and remembers that if it can. */
+/* Measures a device, adopts the result, and remembers it if possible. */
 static void measure_anew(struct device *device, const char *key, const char *text, size_t size)
 {
     struct chunk_size chunk_size;

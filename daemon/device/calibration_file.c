@@ -31,7 +31,7 @@ static bool find_folder(char path[PATH_MAX])
     return length < PATH_MAX && path[0] == '/';
 }
 
-/* Nobody else can have written what this is about. */
+/* True when nobody but this user can have written the file or folder. */
 static bool is_own(int fd, mode_t kind)
 {
     struct stat status;
@@ -39,7 +39,7 @@ static bool is_own(int fd, mode_t kind)
            (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* The folder, made if that is asked for, but none above its parent. Returns a descriptor or -errno. */
+/* Opens the folder; `make` creates it and its parent if need be, but none above. Returns a descriptor or -errno. */
 static int open_folder(bool make)
 {
     char path[PATH_MAX];
@@ -120,15 +120,15 @@ int calibration_file_write(const char *name, const char *text, size_t size)
 }
 
 /*
- * The text.
+ * The file's text.
  */
 
 struct line {
     const char *begin;
-    size_t size; /* without its end */
+    size_t size; /* without the line end */
 };
 
-/* The line at *at, which moves behind it; false at the end, of which an unfinished line is a part. */
+/* Gets the line at *at and moves *at behind it. Returns false at the end; an unfinished line counts as the end. */
 static bool next_line(const char *text, size_t size, size_t *at, struct line *line)
 {
     const char *end = *at < size ? memchr(text + *at, '\n', size - *at) : NULL;
@@ -145,7 +145,7 @@ static bool is_of(const struct line *line, const char *identity)
     return line->size > length && memcmp(line->begin, identity, length) == 0 && line->begin[length] == '\t';
 }
 
-/* The fields behind the identity. */
+/* Parses the fields behind the identity. */
 static bool read_fields(const char *text, size_t size, struct chunk_size *out)
 {
     char copy[96];

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <math.h>
 
-#define JOB_BYTES MIB(384) /* each way: of a large job, to which beginning and end matter little */
-#define NEARLY    1.01     /* times as long as the fastest */
+#define JOB_BYTES MIB(384) /* a large job's bytes each way: its beginning and end matter little */
+#define NEARLY    1.01     /* so many times as long as the fastest is still fast */
 
 const struct chunk_size chunk_size_candidates[] = {
     {MIB(2), 3, 0}, {MIB(2), 4, 0}, {MIB(4), 3, 0},  {MIB(4), 4, 0},
@@ -17,8 +17,8 @@ static uint64_t in_flight_bytes(const struct chunk_size *chunk_size)
     return chunk_size->chunk_bytes * chunk_size->chunks;
 }
 
-/* Downloads follow uploads at the distance of a chunk, whatever the other chunks' sizes are: so far they must wait for
- * the first one, and so much is left of them after the last. */
+/* Returns the time of a large job. Downloads follow uploads at the distance of one chunk, whatever the other chunks'
+ * sizes are: they wait for the first upload, and that much of them is left after the last upload. */
 static double job_s(const struct chunk_size *chunk_size)
 {
     return (double)(JOB_BYTES + chunk_size->chunk_bytes) /

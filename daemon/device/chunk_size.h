@@ -10,20 +10,20 @@
 
 struct chunk_size {
     uint64_t chunk_bytes;
-    uint32_t chunks;      /* in flight */
+    uint32_t chunks;      /* chunks in flight */
     uint64_t bytes_per_s; /* each way; 0: not measured */
 };
 
-/* What is measured, the least in flight first. */
+/* The sizes that are measured, the least in flight first. */
 #define CHUNK_SIZE_CANDIDATES_MAX 16
 extern const struct chunk_size chunk_size_candidates[];
 extern const size_t chunk_size_candidate_count;
 
-/* Of measured ones, at least one: that with the least in flight, as a newcomer waits for that, among those with which a
- * large job takes hardly longer than with the best. */
+/* Chooses among measured sizes, at least one: among those with which a large job takes hardly longer than with the
+ * best, the one with the least in flight, since a newcomer waits for what is in flight. */
 struct chunk_size chunk_size_choose(const struct chunk_size *measured, size_t count);
 
-/* True for one that could have been measured. */
+/* True for a size that could have been measured. */
 bool chunk_size_is_candidate(const struct chunk_size *chunk_size);
 
 #endif

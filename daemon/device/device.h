@@ -1,9 +1,10 @@
 /*
- * The seam between the daemon and whatever computes: a small table of functions. Implementations: cuda, cpu, manual (a
- * test decides when and in which order chunks complete) and fault (wraps another and fails the n-th call).
+ * The interface between the daemon and whatever computes: a small table of functions. Implementations: cuda, cpu,
+ * manual (a test decides when and in which order chunks complete) and fault (wraps another device and fails the n-th
+ * call).
  *
- * Threads: start, finish and close are called by one thread at a time, the device's own in the daemon. The others may
- * be called by any thread meanwhile, run_now by one of them. Functions return 0 or -errno.
+ * Threads: start, finish and close are called by one thread at a time, which is the device's own in the daemon. The
+ * other functions may be called by any thread meanwhile, run_now by one at a time. Functions return 0 or -errno.
  */
 #ifndef DAEMON_DEVICE_H
 #define DAEMON_DEVICE_H
@@ -24,10 +25,10 @@ struct span {
     void *base;
     uint64_t size_bytes;
     uint64_t pin_unit_bytes;
-    bool staged; /* host memory that is not pinned: it travels through memory of the device's own that is */
+    bool staged; /* host memory that is not pinned: it travels through pinned memory of the device */
 };
 
-/* Operands of a job by number: its own, and then those of its steps. */
+/* The numbers of a job's operands: the job's own, and then those of its steps. */
 enum { OPERAND_INPUT, OPERAND_OUTPUT, OPERAND_OFFSETS, OPERAND_FURTHER };
 
 #define STEP_PARAMETER_BYTES 128
@@ -37,14 +38,14 @@ struct step {
     enum operation_id operation;
     const struct step_kernel *kernel; /* NULL: a scan or a reduction */
     union {
-        struct scan_rule rule; /* of scan and reduce */
-        /* Of others: the struct of the operation's kernel. */
+        struct scan_rule rule; /* for scan and reduce */
+        /* The struct of the operation's kernel, for other operations. */
         _Alignas(8) unsigned char parameters[STEP_PARAMETER_BYTES];
     };
-    uint32_t algorithm; /* 0: the kernel's own; else 1 + index in step_variant_list; of scans, the rule's */
-    uint64_t length;    /* elements of a row of its result; for ragged rows, of the line */
+    uint32_t algorithm; /* 0: the kernel's own; else 1 + index in step_variant_list; for scans, the rule's */
+    uint64_t length;    /* elements of a row of the step's result; for ragged rows, of the line */
     uint64_t work;      /* the cost of an element, in passes of sums of f32 or f64 */
-    uint8_t further[LIMIT_OPERANDS]; /* the numbers of its operands, in the order of its list; 0: absent */
+    uint8_t further[LIMIT_OPERANDS]; /* operand numbers, in the order of the operation's list; 0: absent */
 };
 
 /*
@@ -54,50 +55,50 @@ struct step {
  * A plain chunk is one reduction, or scans of which only the first may have a further operand: values between them are
  * in the output, where they work in place (rows_then). between.h says where steps of other chunks read and write.
  */
-/* Whether `algorithm` names how it is done: what does not, any device does. */
+/* True when `algorithm` names how the step is done; a step without a name runs on any device. */
 static inline bool step_is_named(const struct step *step)
 {
     return (step->kernel ? step->algorithm : step->rule.algorithm) != 0;
 }
 
 struct chunk {
-    /* How many rows there are, and, for a plain chunk, their layout and rule in the first step. Addresses are in the
+    /* The number of rows, and, for a plain chunk, their layout and the rule of the first step. Addresses are in the
      * spans. */
     const struct scan_rows *rows;
-    /* By number, operand_count of them; one without an origin is absent. NULL: the chunk is plain. */
+    /* Operands by number, operand_count of them; an operand without an origin is absent. NULL: the chunk is plain. */
     const struct step_operand *operands;
-    uint32_t operand_count, written; /* of those; bit i: operand i is written */
+    uint32_t operand_count, written; /* written: bit i: operand i is written */
     uint64_t first, count;
     const struct step *steps;
     uint32_t step_count;
-    /* Not 0: nothing is computed. The chunk has no steps and one operand, an index, whose rows are searched for values
-     * that are not below this, or not from `from` on. */
+    /* Not 0: the chunk computes nothing. It has no steps and one operand, an index, whose rows are searched for values
+     * that are not in [from, below). */
     uint64_t below, from;
     struct index_fault fault;              /* filled by the device: the first such value */
-    uint64_t between_bytes;                /* of the device's memory for values between steps; 0: none */
+    uint64_t between_bytes;                /* of a memory for values between steps; 0: none */
     struct span spans[LIMIT_JOB_OPERANDS]; /* the buffers that operands lie in, by number */
     void *owner;                           /* the job, for whoever gets the chunk back */
-    struct load *load;                     /* the job's: what was read of files for it */
+    struct load *load;                     /* the job's: what was read from files for it */
     uint64_t handed_us;                    /* the service's: when the device got it */
     uint64_t job;                          /* the service's: the number of the job */
     uint32_t user;                         /* the service's: whose job it is */
-    struct device *device;                 /* the scheduler's: whose it is */
-    bool small;                            /* the scheduler's: in one of its small slots */
-    uint64_t bytes;                        /* the scheduler's: what it is estimated by */
+    struct device *device;                 /* the scheduler's: the device that has it */
+    bool small;                            /* the scheduler's: takes one of the device's small slots */
+    uint64_t bytes;                        /* the scheduler's: the size by which its time is estimated */
     uint64_t charge_ns;                    /* the scheduler's: the estimate on its user's accounts */
     uint64_t away_us;                      /* the service's: for how long the device had it */
-    bool dropped;                          /* by chunk_drop: nobody wants its results */
-    /* For a long row, on a device with slices: how long the device computes it at a time; else 0. A chunk that comes
-     * back with `rest` is not finished: start it again with this `rest`, or give it up with `discard`. */
+    bool dropped;                          /* set by chunk_drop: nobody wants its results */
+    /* The time after which the device interrupts a long row, if it has slices; else 0. A chunk that comes back with
+     * `rest` is not finished: start it again with this `rest`, or give it up with `discard`. */
     uint64_t slice_us;
     void *rest; /* the device's */
-    /* Filled by the device: 0 or -errno, and microseconds. */
+    /* The device fills in the status, 0 or -errno, and the microseconds. */
     int status;
     uint64_t upload_us, kernel_us, download_us;
-    struct chunk *next; /* for whoever holds it */
+    struct chunk *next; /* links chunks for whoever holds them */
 };
 
-/* A chunk's rows, wherever a device has them, as a further scan takes them: results that are scanned in place. */
+/* Returns a chunk's rows as a further scan takes them, wherever a device has them: results, scanned in place. */
 static inline struct scan_rows rows_then(const struct scan_rows *rows, const struct scan_rule *rule)
 {
     struct scan_rows then = *rows;
@@ -109,7 +110,7 @@ static inline struct scan_rows rows_then(const struct scan_rows *rows, const str
     return then;
 }
 
-/* From any thread, of a chunk that is out: it may come back sooner, with -ECANCELED. */
+/* Drops a chunk that a device has: it may come back sooner, with -ECANCELED. Any thread may call this. */
 static inline void chunk_drop(struct chunk *chunk)
 {
     __atomic_store_n(&chunk->dropped, true, __ATOMIC_RELAXED);
@@ -125,81 +126,82 @@ static inline bool chunk_is_dropped(const struct chunk *chunk)
 struct device_info {
     char name[LIMIT_NAME_BYTES];
     char backend[16];
-    char identity[DEVICE_IDENTITY_BYTES]; /* all that its speed depends on; "": it is not measured */
+    char identity[DEVICE_IDENTITY_BYTES]; /* all that the device's speed depends on; "": it is not measured */
     uint64_t memory_bytes;                /* of the device */
-    uint64_t memory_limit_bytes;          /* that it may take in all */
+    uint64_t memory_limit_bytes;          /* memory that the daemon may take in all */
     /* A chunk's input, output and coefficients together should stay below this; with samples of one size, the input
      * and the coefficients. */
     uint64_t chunk_bytes;
-    uint64_t resident_chunk_bytes; /* the same where all of it is device memory, and only fairness asks for chunks */
-    /* How many passes of sums over a sample take about as long as moving a byte: rows that take longer to compute than
-     * to move count as so many bytes more. 0: none do. */
+    uint64_t resident_chunk_bytes; /* the same for chunks on device memory alone, which are cut only for fairness */
+    /* The number of passes of sums over a sample that take about as long as moving a byte: rows that take longer to
+     * compute than to move count as so many bytes more. 0: no rows do. */
     uint32_t work_per_byte;
-    uint64_t slice_us;    /* after which it interrupts long rows; 0: it cannot */
+    uint64_t slice_us;    /* the time after which the device interrupts long rows; 0: it cannot */
     uint32_t slots;       /* chunks that it can hold at a time */
-    uint64_t bytes_per_s; /* each way, as measured with such chunks; 0: not measured */
-    /* Besides those, chunks of small jobs (job_is_small), of at most small_bytes. Both are 0 where nothing is gained by
-     * telling them apart. */
+    uint64_t bytes_per_s; /* each way, measured with chunk_bytes and slots; 0: not measured */
+    /* The number and size of small jobs' chunks (job_is_small) that the device holds besides. Both are 0 where nothing
+     * is gained by telling small chunks apart. */
     uint32_t small_slots;
     uint64_t small_bytes;
-    bool small_ragged;  /* such chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
-    uint64_t now_bytes; /* small chunks of at most so many bytes are computed sooner than a thread wakes (run_now); 0:
-                           none */
-    uint32_t spin_us;   /* how long threads poll for more work for it before they block */
-    /* Is there beside devices of another kind: has no memory for buffers, and leaves to them the variants of tutorials
-     * and, where they leave off no rows, all long ones. */
+    bool small_ragged;  /* small chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
+    uint64_t now_bytes; /* small chunks up to this are computed sooner than a thread wakes (run_now); 0: none */
+    uint32_t spin_us;   /* how long threads poll for more work for the device before they block */
+    /* The device helps devices of another kind: it has no memory for buffers, and leaves to them the variants of
+     * tutorials and, where they leave off no rows, all long rows. */
     bool helps;
-    bool on_processor; /* computes by threads, which may have to wait for processors */
+    bool on_processor; /* the device computes by threads, which may have to wait for processors */
 };
 
-/* Device memory that is exported to other processes, or another process's that is opened here. The device's own,
- * but for the address. */
+/* Device memory that is exported to other processes, or memory of another process that is opened here. Only the address
+ * is for others than the device. */
 struct exported_memory {
     void *base;
 };
 
-/* How a process hands over an allocation of device memory. */
+/* A ticket by which a process hands over an allocation of device memory. */
 struct export_ticket {
     uint8_t handle[SCAND_IPC_BYTES]; /* a cudaIpcMemHandle_t, where fd is -1 */
     int fd;                          /* made by cuMemExportToShareableHandle */
-    uint64_t allocation_bytes;       /* of the whole allocation; unknown for another process's handle */
+    uint64_t allocation_bytes;       /* the size of the whole allocation; unknown for another process's handle */
 };
 
 struct device;
 
 struct device_ops {
-    /* Accepts a chunk and does not wait for it; at most info.slots, and info.small_slots small ones, are out at a time.
-     * `finish` may be the first to run small chunks, several together. On an error the chunk stays the caller's. */
+    /* Accepts a chunk and does not wait for it. At most info.slots chunks, and info.small_slots small ones, are out at
+     * a time. `finish` may be the first to run small chunks, several together. After an error the chunk stays the
+     * caller's. */
     int (*start)(struct device *device, struct chunk *chunk);
     /* Computes a small chunk of at most info.now_bytes on the calling thread, whatever the device is doing, and fills
-     * its status; one at a time. NULL where no chunk is. */
+     * its status; one chunk at a time. NULL on devices whose now_bytes is 0. */
     void (*run_now)(struct device *device, struct chunk *chunk);
-    /* A chunk that has completed, in the order started or any other, its status filled; waits for at most timeout_ms,
-     * with 0 not at all; NULL when none completed by then. After an error that ends the device, every chunk out
-     * completes with -EOWNERDEAD. */
+    /* Returns a chunk that has completed, in any order, its status filled. Waits for at most timeout_ms, with 0 not at
+     * all, and returns NULL when no chunk completed by then. After an error that ends the device, every chunk that is
+     * out completes with -EOWNERDEAD. */
     struct chunk *(*finish)(struct device *device, int timeout_ms);
     /* Frees the `rest` of an interrupted chunk. May be NULL if info.slice_us is 0. */
     void (*discard)(struct device *device, void *rest);
     /* Pins host memory for the device and all others of its kind: one unit, page-aligned. */
     int (*memory_pin)(struct device *device, void *base, uint64_t size_bytes);
     int (*memory_unpin)(struct device *device, void *base, uint64_t size_bytes);
-    /* Device memory within memory_limit_bytes, zeroed; -EDQUOT beyond it. */
+    /* Allocates device memory within memory_limit_bytes, zeroed; -EDQUOT beyond that limit. */
     int (*allocate)(struct device *device, uint64_t size_bytes, void **out);
     void (*free)(struct device *device, void *memory, uint64_t size_bytes);
-    /* Device memory for other processes, zeroed: a multiple of LIMIT_SHARED_UNIT_BYTES, within memory_limit_bytes.
-     * -EDQUOT beyond it; -EOPNOTSUPP, from export_open too: the device has no such memory. */
+    /* Allocates zeroed device memory for other processes: a multiple of LIMIT_SHARED_UNIT_BYTES, within
+     * memory_limit_bytes. -EDQUOT beyond that limit; -EOPNOTSUPP, from export_open too: the device has no such memory.
+     */
     int (*export_create)(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
                          struct exported_memory **out);
-    /* Bytes `offset` to offset + size_bytes of another process's allocation. The ticket's descriptor stays the
-     * caller's. -ENODEV: it is another device's; other failures come with *error. */
+    /* Opens bytes `offset` to offset + size_bytes of another process's allocation. The ticket's descriptor stays the
+     * caller's. -ENODEV: the memory is another device's; other failures come with *error. */
     int (*export_open)(struct device *device, const struct export_ticket *ticket, uint64_t offset, uint64_t size_bytes,
                        struct exported_memory **out, struct error *error);
-    /* A ticket for memory of export_create. Its descriptor is the caller's. Neither of these two is called where
-     * nothing can be created or opened. */
+    /* Makes a ticket for memory of export_create; its descriptor is the caller's. This function and export_close are
+     * never called where nothing can be created or opened. */
     int (*export_ticket)(struct device *device, const struct exported_memory *memory, struct export_ticket *out);
     /* Frees memory of export_create; closes memory of export_open. */
     void (*export_close)(struct device *device, struct exported_memory *memory);
-    /* Bytes of device memory taken now, slots included. */
+    /* Returns the bytes of device memory taken now, slots included. */
     uint64_t (*memory_used_bytes)(struct device *device);
     void (*close)(struct device *device);
 };
@@ -207,9 +209,9 @@ struct device_ops {
 struct device {
     const struct device_ops *ops;
     struct device_info info;
-    unsigned number; /* among those of the daemon, from 0 */
-    bool hurried;    /* set by the thread that starts chunks: small ones wait, so `finish` must return soon */
-    bool lost;       /* set by any thread: nothing works in this process any more */
+    unsigned number; /* among the daemon's devices, from 0 */
+    bool hurried;    /* set by the thread that starts chunks: small chunks wait, so `finish` must return soon */
+    bool lost;       /* set by any thread: the device does nothing in this process any more */
 };
 
 static inline void device_hurry(struct device *device, bool hurried)
@@ -227,14 +229,15 @@ static inline void device_lose(struct device *device)
     __atomic_store_n(&device->lost, true, __ATOMIC_RELAXED);
 }
 
-/* Also where no chunk tells: whoever allocated or pinned memory met the error first. */
+/* True when the device is lost, also where no chunk tells: whoever allocated or pinned memory may meet the error first.
+ */
 static inline bool device_is_lost(const struct device *device)
 {
     return __atomic_load_n(&device->lost, __ATOMIC_RELAXED);
 }
 
-/* The devices of the daemon, by number; at least one. They are of one kind, so that host memory which is pinned for the
- * first is pinned for all, but for those that help: these come last and need no pinned memory. */
+/* The daemon's devices, by number; at least one. They are of one kind, so that host memory pinned for the first is
+ * pinned for all, except devices that help: these come last and need no pinned memory. */
 struct device_set {
     struct device *devices[LIMIT_DEVICES];
     unsigned count;

@@ -11,15 +11,17 @@
 #include "kernels/tutorial/scan/variants.h"
 #include "protocol/clock.h"
 
-/* Two slots: the next chunk is there when one is done. */
+/* The device has two slots, so that the next chunk is there when one is done. */
 #define SLOTS 2
-/* Those of several jobs are handed over at once: each time takes longer than scanning so little. */
+/* The limit of small chunks. Small chunks of several jobs are handed over together: handing over takes longer than
+ * scanning so little. */
 #define SMALL_BYTES KIB(64)
-/* Some 2,000 samples, which take 2 us. */
+/* The limit of chunks that run at once in the loop's thread: some 2,000 samples, which take 2 us. */
 #define NOW_BYTES KIB(16)
-/* Beside a GPU: for which its thread awaits the next small job without blocking, as GPUs' do. */
+/* The time for which a helper's thread awaits the next small job without blocking, as GPUs' threads do. */
 #define NEXT_US 100
-/* Sums in two passes, in f2 too, take no longer than their bytes; chunks of other work are smaller. */
+/* The work that takes as long as moving a byte: sums in two passes, in f2 too, take no longer than their bytes; chunks
+ * of other work are smaller. */
 #define WORK_PER_BYTE 2
 
 /* Memory for values between steps. */
@@ -28,12 +30,12 @@ struct room {
     uint64_t size_bytes;
 };
 
-/* What becomes of a chunk that is computed in turns: where it is. */
+/* A chunk that is computed in turns: its step and how far the step has got. */
 struct cpu_run {
-    uint32_t step;           /* of the chunk's */
-    struct cpu_task *task;   /* of the step, a scan or a reduction; */
-    struct step_task *tiles; /* of any other. Both NULL: it has not begun */
-    uint64_t had_us;         /* of this slice */
+    uint32_t step;           /* index of the chunk's step */
+    struct cpu_task *task;   /* the step's task, if it is a scan or a reduction; */
+    struct step_task *tiles; /* its task otherwise. Both NULL: the step has not begun */
+    uint64_t had_us;         /* time used of this slice */
     struct room between;
 };
 
@@ -42,15 +44,15 @@ struct queue {
 };
 
 struct cpu_device {
-    struct device device; /* first */
+    struct device device; /* must be the first member */
     struct cpu_pool *pool;
-    struct cpu_pool *now;       /* of one thread, whoever calls run_now */
-    struct queue chunks, small; /* taken and not scanned */
-    struct cpu_run *run;        /* of the first of `chunks`, once it has had a turn */
-    bool passed;                /* it has been passed by small ones since */
+    struct cpu_pool *now;       /* has one thread: the caller of run_now */
+    struct queue chunks, small; /* accepted and not computed */
+    struct cpu_run *run;        /* the run of the first of `chunks`, once it has had a turn */
+    bool passed;                /* small chunks have passed that first chunk since its last turn */
     struct queue done;
-    struct room spare;    /* that no chunk has, whose pages are there */
-    uint64_t taken_bytes; /* of "device memory"; helpers allocate too */
+    struct room spare;    /* a room that no chunk has, whose pages are there */
+    uint64_t taken_bytes; /* "device memory" that is allocated, by any thread */
 };
 
 static struct cpu_device *cpu_of(struct device *device)
@@ -99,7 +101,7 @@ static int cpu_run_variant(const struct chunk *chunk, const struct step *step, c
     return 0;
 }
 
-/* A turn of a chunk's scans, and until when it is its. */
+/* A turn of a chunk's steps, and the time of its end. */
 struct turn {
     const struct cpu_device *device;
     const struct chunk *chunk;
@@ -113,7 +115,7 @@ static bool turn_is_over(void *context)
            clock_us() >= turn->end_us;
 }
 
-/* The chunk and its memories. */
+/* Returns the chunk with its memories. */
 static struct chunk_rows rows_of(const struct cpu_run *run, const struct chunk *chunk)
 {
     unsigned char *memory = run->between.memory;
@@ -147,7 +149,7 @@ static void task_end(struct cpu_run *run)
     run->tiles = NULL;
 }
 
-/* 0 when the step is done, 1 when some of it is left, or -errno. */
+/* Runs a step for a turn. Returns 0 when the step is done, 1 when some of it is left, or -errno. */
 static int step_run_turn(struct cpu_device *self, struct cpu_run *run, const struct chunk *chunk, struct turn *turn)
 {
     const struct step *step = &chunk->steps[run->step];
@@ -164,7 +166,7 @@ static int step_run_turn(struct cpu_device *self, struct cpu_run *run, const str
     return run->task ? cpu_task_run(run->task, turn_is_over, turn) : -ENOMEM;
 }
 
-/* As far as the turn goes: 0 when all steps are done, 1 when some is left, or -errno. */
+/* Runs a chunk's steps for a turn. Returns 0 when all are done, 1 when some are left, or -errno. */
 static int cpu_run_turn(struct cpu_device *self, struct cpu_run *run, const struct chunk *chunk, struct turn *turn)
 {
     int r = 0;
@@ -184,7 +186,7 @@ static void run_destroy(struct cpu_run *run)
     free(run);
 }
 
-/* Begins a chunk; NULL without memory. */
+/* Begins a chunk. Returns NULL without memory. */
 static struct cpu_run *run_create(struct cpu_device *self, const struct chunk *chunk)
 {
     struct cpu_run *run = calloc(1, sizeof *run);
@@ -203,7 +205,7 @@ static struct cpu_run *run_create(struct cpu_device *self, const struct chunk *c
     return NULL;
 }
 
-/* Ends it, and keeps its memory for the next. */
+/* Ends a chunk's run, and keeps its memory for the next. */
 static void run_end(struct cpu_device *self, struct cpu_run *run)
 {
     if (run->between.memory && !self->spare.memory) {
@@ -219,7 +221,7 @@ static void cpu_discard(struct device *device, void *rest)
     run_destroy(rest);
 }
 
-/* The first chunk is done, or its slice is over. */
+/* Completes the first chunk, which is done or at the end of its slice. */
 static void cpu_complete(struct cpu_device *self, int status)
 {
     struct chunk *chunk = queue_pop(&self->chunks);
@@ -228,7 +230,7 @@ static void cpu_complete(struct cpu_device *self, int status)
     self->run = NULL;
 }
 
-/* The first chunk checks values. */
+/* Runs the first chunk, which checks an index. */
 static void cpu_check_first(struct cpu_device *self)
 {
     struct chunk *chunk = self->chunks.first;
@@ -240,7 +242,7 @@ static void cpu_check_first(struct cpu_device *self)
     cpu_complete(self, 0);
 }
 
-/* Goes on with the oldest chunk until it is done, its slice over, or a small one there. */
+/* Goes on with the oldest chunk until it is done, its slice is over, or a small chunk is there. */
 static void cpu_run_first(struct cpu_device *self)
 {
     struct chunk *chunk = self->chunks.first;
@@ -298,7 +300,8 @@ static void cpu_run_all_small(struct cpu_device *self)
     }
 }
 
-/* Small chunks pass others, between which they do not always come first: each time the oldest other gets on. */
+/* Runs small chunks first, but not twice in a row while others wait: between them the oldest other chunk gets a turn.
+ */
 static void cpu_run_next(struct cpu_device *self)
 {
     bool small = self->small.first && !(self->passed && self->chunks.first);
@@ -314,13 +317,13 @@ static void cpu_run_next(struct cpu_device *self)
 static struct chunk *cpu_finish(struct device *device, int timeout_ms)
 {
     struct cpu_device *self = cpu_of(device);
-    /* Nothing runs but in here. */
+    /* The device computes nothing outside this function. */
     if (!self->done.first && timeout_ms > 0)
         cpu_run_next(self);
     return queue_pop(&self->done);
 }
 
-/* The processor reaches all memory as it is. */
+/* Does nothing: the processor reaches all memory as it is. */
 static int cpu_memory_pin(struct device *device, void *base, uint64_t size_bytes)
 {
     (void)device, (void)base, (void)size_bytes;
@@ -351,7 +354,7 @@ static void cpu_free(struct device *device, void *memory, uint64_t size_bytes)
     __atomic_sub_fetch(&cpu_of(device)->taken_bytes, size_bytes, __ATOMIC_RELAXED);
 }
 
-/* Nobody but this process has its "device memory". */
+/* Refuses to export: only this process has its "device memory". */
 static int cpu_export_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
                              struct exported_memory **out)
 {
@@ -396,7 +399,7 @@ static const struct device_ops cpu_ops = {
     .close = cpu_close,
 };
 
-/* The processor's name as Linux knows it. */
+/* Reads the processor's name as Linux knows it. */
 static void cpu_name(char *name, size_t size)
 {
     char line[256];
@@ -434,7 +437,7 @@ static void describe(struct device_info *info, uint64_t memory_limit_bytes)
         info->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;
 }
 
-/* Owns the pool, which may be NULL with errno set. */
+/* Opens a device that takes over the pool; a pool that is NULL has failed with errno. */
 static int open_with(struct cpu_pool *pool, uint64_t memory_limit_bytes, struct device **out, struct error *error)
 {
     struct cpu_device *self = pool ? calloc(1, sizeof *self) : NULL;

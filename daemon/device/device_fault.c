@@ -5,9 +5,9 @@
 #include "devices.h"
 
 struct fault_device {
-    struct device device; /* first */
+    struct device device; /* must be the first member */
     struct device *inner;
-    struct device_faults left; /* calls until the one that fails, that one included; 0: none does */
+    struct device_faults left; /* calls up to and including the one that fails; 0: no call does */
     struct chunk *failed;
     bool hangs;
 };
@@ -17,13 +17,13 @@ static struct fault_device *fault_of(struct device *device)
     return (struct fault_device *)device;
 }
 
-/* Counts a call; any thread's. */
+/* Counts a call, of any thread; true for the call that is to fail. */
 static bool is_the_one(uint64_t *left)
 {
     return __atomic_load_n(left, __ATOMIC_RELAXED) > 0 && __atomic_sub_fetch(left, 1, __ATOMIC_RELAXED) == 0;
 }
 
-/* As the device inside does, which nobody else sees. */
+/* Loses the wrapping device when the inner device is lost, since nobody else looks at the inner one. */
 static int noted(struct device *device, int r)
 {
     if (r == -EOWNERDEAD)
@@ -52,7 +52,7 @@ static struct chunk *fault_finish(struct device *device, int timeout_ms)
     struct chunk *chunk = self->failed;
     if (!chunk) {
         chunk = self->inner->ops->finish(self->inner, timeout_ms);
-        if (!chunk && timeout_ms > 0 && self->hangs) /* for ever: that takes no processor's time */
+        if (!chunk && timeout_ms > 0 && self->hangs) /* a hanging chunk: waits without using a processor */
             nanosleep(&pause, NULL);
         return chunk;
     }
@@ -61,7 +61,7 @@ static struct chunk *fault_finish(struct device *device, int timeout_ms)
     return chunk;
 }
 
-/* The call that is to fail does not reach the device. */
+/* True when this call for memory is to fail without reaching the device. */
 static bool memory_fails(struct device *device)
 {
     return is_the_one(&fault_of(device)->left.fail_memory);
@@ -160,7 +160,7 @@ int device_fault_open(struct device *inner, const struct device_faults *faults, 
     if (!self)
         return error_set(error, -ENOMEM, "out of memory for the fault device");
     *self = (struct fault_device){.device = {&fault_ops, inner->info}, .inner = inner, .left = *faults};
-    self->device.info.now_bytes = 0; /* it counts what is started */
+    self->device.info.now_bytes = 0; /* so that all chunks go through fault_start, which counts them */
     *out = &self->device;
     return 0;
 }

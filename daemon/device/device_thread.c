@@ -4,7 +4,7 @@
 
 #include "protocol/clock.h"
 
-/* Between two looks at the list of incoming chunks while others are out. */
+/* The time between two looks at the list of incoming chunks while the device has others. */
 #define FINISH_MS 1000
 
 static void list_push(struct chunk ***end, struct chunk *chunk)
@@ -22,7 +22,7 @@ static struct chunk *list_pop(struct chunk **head, struct chunk ***end)
     return all;
 }
 
-/* A list, which may be empty. */
+/* Hands back a list of chunks, which may be empty. */
 static void device_thread_complete(struct device_thread *device_thread, struct chunk *chunk)
 {
     struct chunk *next;
@@ -38,7 +38,7 @@ static void device_thread_complete(struct device_thread *device_thread, struct c
     device_thread->notify(device_thread->context);
 }
 
-/* Until something has come in, or the time is over. */
+/* Spins until a chunk has arrived, or the device's time to spin is over. */
 static void device_thread_spin(struct device_thread *device_thread)
 {
     uint64_t end_us = clock_us() + device_thread->device->info.spin_us;
@@ -46,7 +46,8 @@ static void device_thread_spin(struct device_thread *device_thread)
         ;
 }
 
-/* What has come in; waits for something when nothing is out. *stop: asked to end. */
+/* Returns the chunks that have arrived. Without chunks at the device it waits for some. *stop: the thread is asked to
+ * end. */
 static struct chunk *device_thread_pop(struct device_thread *device_thread, unsigned out, bool *stop)
 {
     *stop = false;
@@ -67,7 +68,7 @@ static struct chunk *device_thread_pop(struct device_thread *device_thread, unsi
     return taken;
 }
 
-/* Starts a list of chunks. Returns how many the device has taken; the others are done. */
+/* Starts a list of chunks. Returns how many the device has accepted; the others are completed with an error. */
 static unsigned start_all(struct device_thread *device_thread, struct chunk *chunk)
 {
     struct device *device = device_thread->device;
@@ -85,7 +86,7 @@ static unsigned start_all(struct device_thread *device_thread, struct chunk *chu
     return started;
 }
 
-/* Waits for a chunk, and takes what is done with it. Returns how many those are. */
+/* Waits for a chunk to complete, and hands back all that have. Returns how many. */
 static unsigned finish_some(struct device_thread *device_thread)
 {
     struct device *device = device_thread->device;
@@ -148,7 +149,7 @@ void device_thread_submit(struct device_thread *device_thread, struct chunk *chu
     if (chunk->small)
         device_hurry(device_thread->device, true);
     bool blocked = device_thread->blocked;
-    device_thread->blocked = false; /* one call wakes it */
+    device_thread->blocked = false; /* one signal wakes the thread */
     pthread_mutex_unlock(&device_thread->lock);
     if (blocked)
         pthread_cond_signal(&device_thread->wake);

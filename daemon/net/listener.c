@@ -13,7 +13,7 @@
 #include "peer.h"
 #include "protocol/clock.h"
 
-/* Sockets that one look tells of. */
+/* The number of events that one epoll_wait returns at most. */
 #define EVENTS_AT_ONCE 64
 
 static uint64_t listener_now_us(const struct listener *listener)
@@ -26,7 +26,7 @@ static uint64_t listener_now_us(const struct listener *listener)
  * Accepting.
  */
 
-/* Whoever connects and leaves again costs no more than that. */
+/* True when a client has already left again, so that no connection is made for it. */
 static bool has_left(int fd)
 {
     char byte;
@@ -42,7 +42,8 @@ static void log_turned_away(uid_t uid, unsigned clients_most)
         (unsigned)uid, LIMIT_UNADMITTED, clients_most, LIMIT_CONNECTS, LIMIT_USERS);
 }
 
-/* Returns the user whose connection it is, if the user is there: accepting is charged as well. */
+/* Makes a client of a connection, or turns it away. Returns the user, if the service knows the user: accepting is
+ * charged as well. */
 static struct user *listener_welcome(struct listener *listener, int fd)
 {
     struct service *service = listener->service;
@@ -85,8 +86,9 @@ static void open_spare(struct listener *listener)
         listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* With no descriptor left the connection would stay pending and wake the loop for ever. Returns what accept4 says with
- * one more descriptor: -EAGAIN when no connection is pending, since it looks for a descriptor first. */
+/* Accepts a connection with the spare descriptor and closes it: with no descriptor left it would stay pending and wake
+ * the loop for ever. Returns -EAGAIN when no connection is pending, which accept4 did not say before, since it looks
+ * for a descriptor first. */
 static int turn_away(struct listener *listener)
 {
     if (listener->spare_fd < 0)
@@ -103,7 +105,8 @@ static int turn_away(struct listener *listener)
     return code;
 }
 
-/* Accepts a connection, or turns it away. 0 or -errno; *now_us: when it began, then when it had. */
+/* Accepts a connection, or turns it away. Returns 0 or -errno. *now_us is the time of the call, and becomes the time of
+ * the return. */
 static int accept_one(struct listener *listener, uint64_t *now_us)
 {
     struct user *user = NULL;
@@ -129,7 +132,8 @@ static void rest_ended(uv_timer_t *timer)
     watch_listening(listener, EPOLL_CTL_MOD, EPOLLIN);
 }
 
-/* What keeps connections from being accepted lasts: without a rest they would wake the loop for ever. */
+/* Stops accepting for a while: the cause of an accept error lasts, and pending connections would wake the loop for
+ * ever. */
 static void rest(struct listener *listener, int code)
 {
     log_cause(LOG_CAUSE_ACCEPT, LOG_NOBODY, "connections cannot be accepted: %s; the next try is in %d ms",
@@ -138,7 +142,7 @@ static void rest(struct listener *listener, int code)
     uv_timer_start(&listener->resting, rest_ended, LIMIT_ACCEPT_REST_MS, 0);
 }
 
-/* For as long as a turn takes; those that are left wake the loop again. */
+/* Accepts connections for as long as a turn takes; those that are left wake the loop again. */
 static void listener_accept(struct listener *listener)
 {
     uint64_t now_us = listener_now_us(listener), end_us = now_us + LIMIT_TURN_US;
@@ -155,14 +159,14 @@ static void listener_accept(struct listener *listener)
  * Rounds of the loop.
  */
 
-/* Answers of a client that goes on to ask are gathered for a while: each time that it gets some is a call of the kernel
- * here and there. */
+/* True while answers are held back to be sent together: each sending costs a call of the kernel here and one at the
+ * client, which goes on to ask meanwhile. */
 static bool gathers(const struct peer *peer, uint64_t now_us)
 {
     return peer->client->turn.ready && now_us - peer->flushed_us < LIMIT_GATHER_US;
 }
 
-/* What is sent is charged as well. */
+/* Sends the output of all clients that have some, and charges their users for it. */
 static void flush_all(struct listener *listener)
 {
     uint64_t now_us = listener->to_flush ? listener_now_us(listener) : 0;
@@ -195,7 +199,7 @@ static void listener_notice(struct listener *listener, const struct epoll_event 
         peer_notice(what, event->events);
 }
 
-/* What libuv has to do without a descriptor's event: timers, and handles that close. */
+/* True when libuv has something to do: a descriptor's event, a timer, or a handle that closes. */
 static bool loop_is_due(const struct listener *listener)
 {
     return listener->due || uv_backend_timeout(listener->loop) == 0;
@@ -243,7 +247,7 @@ static int watch(struct listener *listener, int fd, uint32_t events, void *what)
     return epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* What wakes the loop: another thread, libuv's own events, a client that connects. */
+/* Watches what wakes the loop: another thread, libuv's own events, a client that connects. */
 static int watch_all(struct listener *listener)
 {
     int r = watch(listener, listener->wake_fd, EPOLLIN | EPOLLET, &listener->wake_fd);
@@ -288,8 +292,8 @@ int listener_start(struct listener *listener, uv_loop_t *loop, struct service *s
  * The end.
  */
 
-/* Fills waits with the sockets that do not take all that is left for them, and returns how many; *later: to some
- * clients it is descriptors that cannot be sent, which no socket tells the end of. */
+/* Fills waits with the sockets that do not take all that is left for them, and returns how many. *later: some clients'
+ * descriptors cannot be sent yet, and no socket tells when they can. */
 static nfds_t flush_clients(struct listener *listener, struct pollfd *waits, bool *later)
 {
     nfds_t count = 0;

@@ -1,14 +1,14 @@
 /*
- * The listening socket and its connections: accepts connections, lets those that have something take turns, flushes
- * them when they are writable, and ends those that break off or stall. All on the loop's thread.
+ * The listening socket and its connections: accepts connections, gives turns to those that have sent something, flushes
+ * them when they are writable, and ends those that break off or stall. Everything runs on the loop's thread.
  *
  * Sockets are watched through an epoll set of the listener's own: libuv ends the process when it cannot watch a socket,
- * here one connection fails. The thread waits for that set, in which libuv's loop is one descriptor, so that a message
- * takes one call to be heard of; libuv is run when it has something to do. In each round clients have LIMIT_TURN_US
- * together, then what devices and sockets have is looked at again.
+ * whereas here only one connection fails. The thread waits for that set, in which libuv's loop is one descriptor, so
+ * that one call suffices to hear of a message; libuv is run when it has something to do. In each round all clients
+ * together have LIMIT_TURN_US, then devices and sockets are looked at again.
  *
- * Nothing is read from a client that leaves too many of its answers unread (it is paused) or has broken the protocol
- * (it is closed when it has what it was answered).
+ * A client that leaves too many of its answers unread is paused: nothing is read from it. A client that has broken the
+ * protocol is closed once it has its answers.
  */
 #ifndef DAEMON_LISTENER_H
 #define DAEMON_LISTENER_H
@@ -24,30 +24,30 @@ struct peer;
 struct listener {
     struct service *service;
     uv_loop_t *loop;
-    int epoll_fd;       /* of the listening socket, the clients', wake_fd and the loop */
-    int wake_fd;        /* an eventfd, which is only ever written to: each time is an event */
-    atomic_bool woken;  /* such an event is on its way */
-    bool due;           /* the loop has something to do */
+    int epoll_fd;       /* watches the listening socket, the clients', wake_fd and the loop */
+    int wake_fd;        /* an eventfd that is only ever written to: each write is an event */
+    atomic_bool woken;  /* an event of wake_fd is on its way */
+    bool due;           /* libuv's loop has something to do */
     uv_timer_t resting; /* runs while connections cannot be accepted */
     int listen_fd;
-    bool arriving; /* connections wait to be accepted, as far as is known */
-    int spare_fd;  /* given up for a moment to turn a connection away when descriptors run out; -1: there is none */
+    bool arriving; /* connections may wait to be accepted */
+    int spare_fd;  /* closed for a moment to turn a connection away when descriptors run out; -1: none */
     struct peer *to_flush;
     struct peer *peers;
 };
 
-/* Begins to accept on listen_fd, which stays the caller's. 0 or -errno: nothing has begun, and no handle is open. The
- * loop's own descriptors are those that it has by now, and those that its callbacks add. */
+/* Begins to accept on listen_fd, which stays the caller's. Returns 0, or -errno: nothing has begun, and no handle is
+ * open. The loop must have all its descriptors by now, but for those that its callbacks add. */
 int listener_start(struct listener *listener, uv_loop_t *loop, struct service *service, int listen_fd);
-/* The first half of a round: sends what has been answered, sees what has come, and runs the loop's callbacks. Waits for
- * something if it may, and if no client is ready. */
+/* Runs the first half of a round: sends answers, notes what has arrived, and runs the loop's callbacks. Waits for an
+ * event if it may, and if no client is ready. */
 void listener_wait(struct listener *listener, bool may_wait);
-/* The second half: gives turns, and accepts. */
+/* Runs the second half of a round: gives clients their turns, and accepts connections. */
 void listener_serve(struct listener *listener);
-/* From any thread: listener_wait returns, now or the next time. */
+/* Makes listener_wait return, now or at its next call. Any thread may call this. */
 void listener_wake(struct listener *listener);
 /* Sends what is left for clients for as long as they take it, timeout_ms at most. Blocks, and neither reads nor closes
- * anything: for the end, when nobody else waits. */
+ * anything: for the end, when no client is served any more. */
 void listener_flush(struct listener *listener, unsigned timeout_ms);
 /* Closes everything; the loop must run once more. */
 void listener_stop(struct listener *listener);

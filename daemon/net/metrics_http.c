@@ -13,7 +13,7 @@
 #include "daemon/process/settings.h"
 
 #define BACKLOG         64
-#define RETRY_ACCEPT_MS 1000 /* while descriptors or memory are short: nothing tells when there are some again */
+#define RETRY_ACCEPT_MS 1000 /* the pause while descriptors or memory are short: no event tells when it ends */
 
 static const char wrong_path[] = "There is one page here: /metrics\n";
 static const char wrong_method[] = "Only GET and HEAD are allowed.\n";
@@ -33,7 +33,7 @@ static int listen_at(uint64_t place)
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    /* Else the connections of a daemon that has just ended would keep the port for a minute. */
+    /* SO_REUSEADDR: otherwise the connections of a daemon that has just ended would keep the port for a minute. */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
     if (bind(fd, address, size) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
@@ -106,7 +106,7 @@ static enum MHD_Result send_page(struct metrics_http *http, struct MHD_Connectio
     return send_response(connection, MHD_HTTP_OK, response);
 }
 
-/* Called when a request's head is there. Its body, if it has one, is not read: the answer ends the connection. */
+/* Answers a request whose head is there. A body is not read: the answer ends the connection. */
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *path, const char *method,
                               const char *version, const char *body, size_t *body_size, void **own)
 {
@@ -138,7 +138,7 @@ static struct visit *free_visit(struct metrics_http *http)
     return NULL;
 }
 
-/* libmicrohttpd has begun or is about to end a connection. */
+/* Notes that libmicrohttpd has begun, or is about to end, a connection. */
 static void on_connection(void *context, struct MHD_Connection *connection, void **own,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -147,14 +147,14 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         ((struct visit *)*own)->fd = -1;
         return;
     }
-    struct visit *visit = free_visit(http); /* nothing is accepted while there is none */
+    struct visit *visit = free_visit(http); /* found: without a free visit nothing is accepted */
     visit->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     visit->end_ms = uv_now(http->loop) + LIMIT_HTTP_MS;
     *own = visit;
 }
 
-/* libmicrohttpd has no call that ends a connection. It ends those itself from which nothing at all comes for so long,
- * also where it has missed that the client is gone. */
+/* Shuts down connections whose time is over, since libmicrohttpd has no call that ends a connection. It ends by itself
+ * those from which nothing at all comes for so long, also where it has missed that the client is gone. */
 static void cut_slow(struct metrics_http *http)
 {
     uint64_t now_ms = uv_now(http->loop);
@@ -186,7 +186,7 @@ static uint64_t next_ms(const struct metrics_http *http)
     return next;
 }
 
-/* Lets libmicrohttpd do what it can, then waits for what can come next. */
+/* Lets libmicrohttpd do what it can, then waits for the next event. */
 static void turn(struct metrics_http *http)
 {
     MHD_run(http->daemon);
@@ -225,12 +225,12 @@ static void on_listening(uv_poll_t *poll, int status, int events)
         socklen_t size = sizeof from;
         int fd = accept4(http->listen_fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            MHD_add_connection(http->daemon, fd, (struct sockaddr *)&from, size); /* closes it if that fails */
+            MHD_add_connection(http->daemon, fd, (struct sockaddr *)&from, size); /* closes fd on failure */
             continue;
         }
         if (errno == EINTR || errno == ECONNABORTED)
             continue;
-        http->resting = errno != EAGAIN; /* else the loop would be told of the same connection for ever */
+        http->resting = errno != EAGAIN; /* otherwise the same connection would wake the loop for ever */
         if (errno == EMFILE || errno == ENFILE)
             log_error("a request for metrics waits: the limit of open files is reached; raise it (ulimit -n)");
         else if (http->resting)
@@ -245,7 +245,7 @@ int metrics_http_start(struct metrics_http *http, uv_loop_t *loop, int listen_fd
     *http = (struct metrics_http){.loop = loop, .page = page, .context = context, .listen_fd = listen_fd};
     for (unsigned i = 0; i < LIMIT_HTTP_CONNECTIONS; i++)
         http->visits[i].fd = -1;
-    /* It accepts nothing itself: short of descriptors it would do nothing but try again. */
+    /* libmicrohttpd accepts nothing itself: without free descriptors it would do nothing but try again. */
     http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, answer, http,
                                     MHD_OPTION_CONNECTION_LIMIT, (unsigned)LIMIT_HTTP_CONNECTIONS,
                                     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)LIMIT_HTTP_BYTES,
@@ -266,7 +266,7 @@ int metrics_http_start(struct metrics_http *http, uv_loop_t *loop, int listen_fd
 void metrics_http_stop(struct metrics_http *http)
 {
     uv_close((uv_handle_t *)&http->listening, NULL);
-    uv_close((uv_handle_t *)&http->ready, NULL); /* before its descriptor goes */
+    uv_close((uv_handle_t *)&http->ready, NULL); /* before libmicrohttpd closes its descriptor */
     uv_close((uv_handle_t *)&http->timer, NULL);
     MHD_stop_daemon(http->daemon);
 }

@@ -1,10 +1,10 @@
 /*
- * Metrics for a Prometheus server: one page over HTTP, by libmicrohttpd, on a loopback address. All on the loop's
- * thread: libmicrohttpd has an epoll descriptor of its own, for which the loop waits as for any other, and works only
- * when it is told to. While nobody is connected nothing wakes the loop.
+ * Metrics for a Prometheus server: one page over HTTP, by libmicrohttpd, on a loopback address. Everything runs on the
+ * loop's thread: libmicrohttpd has an epoll descriptor of its own, for which the loop waits as for any other, and works
+ * only when it is told to. While nobody is connected nothing wakes the loop.
  *
- * A connection has one request and LIMIT_HTTP_MS from its start to its end, whatever it does meanwhile. Those beyond
- * LIMIT_HTTP_CONNECTIONS wait until one has ended.
+ * A connection has one request and LIMIT_HTTP_MS from its start to its end, whatever it does meanwhile. Connections
+ * beyond LIMIT_HTTP_CONNECTIONS wait until one has ended.
  */
 #ifndef DAEMON_METRICS_HTTP_H
 #define DAEMON_METRICS_HTTP_H
@@ -16,16 +16,16 @@
 #include "protocol/status.h"
 
 #define LIMIT_HTTP_CONNECTIONS 16
-#define LIMIT_HTTP_BYTES       8192 /* that libmicrohttpd has for a connection: a request's head fits, or is refused */
+#define LIMIT_HTTP_BYTES       8192 /* libmicrohttpd's memory for a connection: a request's head fits, or is refused */
 #define LIMIT_HTTP_MS          5000
 
-/* Writes the page. */
+/* Writes the page for a request. */
 typedef void http_page(void *context, FILE *file);
 
-/* A connection. */
+/* A connection, and when its time is over. */
 struct visit {
-    int fd;          /* libmicrohttpd's; -1: there is none */
-    uint64_t end_ms; /* UINT64_MAX: it was cut off and is about to end */
+    int fd;          /* libmicrohttpd's descriptor; -1: no connection */
+    uint64_t end_ms; /* UINT64_MAX: the connection was cut off and is about to end */
 };
 
 struct metrics_http {
@@ -36,14 +36,14 @@ struct metrics_http {
     http_page *page;
     void *context;
     int listen_fd;
-    bool resting; /* accepting failed; again after a while */
+    bool resting; /* accepting failed and is tried again after a while */
     struct visit visits[LIMIT_HTTP_CONNECTIONS];
 };
 
-/* Listens at a place as settings.h has them, but for LOOPBACK_NONE. Returns the socket, which outlives workers, or
- * -errno with *error. */
+/* Listens at a place of settings.h that is not LOOPBACK_NONE. Returns the socket, which outlives workers, or -errno
+ * with *error. */
 int metrics_http_listen(uint64_t place, struct error *error);
-/* Begins to answer on listen_fd, which stays the caller's. 0 or -errno. */
+/* Begins to answer on listen_fd, which stays the caller's. Returns 0 or -errno. */
 int metrics_http_start(struct metrics_http *http, uv_loop_t *loop, int listen_fd, http_page *page, void *context);
 /* Closes everything; the loop must run once more. */
 void metrics_http_stop(struct metrics_http *http);

@@ -1,4 +1,4 @@
-/* In place of metrics_http.c in a build without libmicrohttpd. */
+/* Stands in for metrics_http.c in a build without libmicrohttpd. */
 #include <errno.h>
 
 #include "daemon/process/settings.h"

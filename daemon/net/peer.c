@@ -9,7 +9,7 @@
 #define WATCHED (EPOLLIN | EPOLLRDHUP | EPOLLET)
 #define ENDED   (EPOLLRDHUP | EPOLLHUP | EPOLLERR)
 
-/* Before the next look at a client whose time is over while it waits for its turn. */
+/* The time until the next look at a client whose time is over while it waits for its turn. */
 #define LOOK_AGAIN_MS 100
 
 static void handle_closed(uv_handle_t *handle)
@@ -28,7 +28,7 @@ static void flush_forget(struct peer *peer)
         *at = peer->next_flush;
 }
 
-/* The client gets what it was answered so far, as far as its socket takes it. Closing the socket takes it out of the
+/* Closes the peer after sending its client as many answers as the socket takes. Closing the socket removes it from the
  * epoll set. */
 void peer_close(struct peer *peer)
 {
@@ -51,7 +51,7 @@ static void patience_ended(uv_timer_t *timer)
     struct peer *peer = timer->data;
     const struct client *client = peer->client;
     const unsigned uid = client->user->uid;
-    if (client->greeted && client->turn.ready) { /* the rest may be there: it is the daemon that is late */
+    if (client->greeted && client->turn.ready) { /* the rest may be there: the daemon is late, not the client */
         uv_timer_start(timer, patience_ended, LOOK_AGAIN_MS, 0);
         return;
     }
@@ -64,8 +64,8 @@ static void patience_ended(uv_timer_t *timer)
     peer_close(peer);
 }
 
-/* What is incomplete now may be another message than before: each has its own time, which does not run while nothing is
- * read. Until hello there is one time, whatever comes. */
+/* Starts or stops the timer of an incomplete message. Each message has its own time, so a completed one stops the
+ * timer; the time does not run while nothing is read. Until hello there is one time, whatever comes. */
 static void watch_patience(struct peer *peer)
 {
     const struct client *client = peer->client;
@@ -98,7 +98,8 @@ static void unread_ended(uv_timer_t *timer)
     peer_output(peer->listener, peer->client);
 }
 
-/* Output waits, of which the client may have taken some. False when it has taken none for too long. */
+/* Starts the timer of output that waits; `taken`: the client has taken some. Returns false when it has taken none for
+ * too long. */
 static bool watch_unread(struct peer *peer, int flushed, bool taken)
 {
     uint64_t now_ms = uv_now(peer->listener->loop);
@@ -120,7 +121,7 @@ static void forget_unread(struct peer *peer)
     uv_timer_stop(&peer->unread);
 }
 
-/* Each change is a call of the kernel. 0 or -errno. */
+/* Watches for room to write, or stops watching; only a change costs a call of the kernel. Returns 0 or -errno. */
 static int watch_room(struct peer *peer, bool wanted)
 {
     struct epoll_event event = {.events = wanted ? WATCHED | EPOLLOUT : WATCHED, .data.ptr = peer};
@@ -132,7 +133,7 @@ static int watch_room(struct peer *peer, bool wanted)
     return 0;
 }
 
-/* Sends what the socket takes. 0 also when the rest has to wait; -errno: the connection is over. */
+/* Sends what the socket takes. Returns 0, also when the rest has to wait, or -errno: the connection is over. */
 static int peer_send(struct peer *peer)
 {
     struct connection *connection = peer->client->connection;
@@ -195,9 +196,9 @@ static bool has_message(const struct client *client)
     return connection_peek(client->connection, &bytes, &size) != 0;
 }
 
-/* Reads once; *lost: descriptors were lost, but the message has arrived and can be answered. False when the connection
- * is over. A read that has taken all there was is not followed by one that would find nothing, unless the end is due:
- * should there be more, epoll says so. */
+/* Reads once. *lost: descriptors were lost, but the message has arrived and can be answered. Returns false when the
+ * connection is over. After a read that has taken all there was, readable is false: another read would find nothing,
+ * and epoll tells of more. Only when the end is due is there another read. */
 static bool peer_read(struct peer *peer, bool *lost)
 {
     struct connection *connection = peer->client->connection;

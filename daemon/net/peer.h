@@ -1,44 +1,45 @@
 /*
- * One connection's end at the loop: what its socket has told, its timers, reading and sending. Made when a connection
- * is accepted, freed when libuv has closed its timers. The loop's thread only.
+ * One connection's end at the loop: what its socket has told, its timers, reading and sending. A peer is made when a
+ * connection is accepted, and freed when libuv has closed its timers. For the loop's thread only.
  */
 #ifndef DAEMON_PEER_H
 #define DAEMON_PEER_H
 
 #include "listener.h"
 
-/* Between two tries to send descriptors while too many are on their way: nothing tells when they have arrived. */
+/* The time between two tries to send descriptors while too many are on their way: no event tells when they have
+ * arrived. */
 #define RESEND_MS 20
 
 struct peer {
     struct listener *listener;
     struct client *client; /* NULL once closed */
     bool readable;         /* its socket may have something */
-    bool ending;           /* and then its end */
-    bool deaf;             /* takes no answers any more, though what it sent before still counts */
+    bool ending;           /* the end of what its socket has is due */
+    bool deaf;             /* the client takes no answers any more, but what it sent before still counts */
     bool wants_room;       /* its socket is watched for room to write, too */
     bool completed;        /* a message has ended since patience was last looked at */
     uv_timer_t patience;   /* runs while hello is awaited, or the rest of a message */
     uv_timer_t unread;     /* runs while output waits */
-    uint64_t taken_ms;     /* when the client last took some, or its output began to wait */
+    uint64_t taken_ms;     /* when the client last took some of its output, or the output began to wait */
     unsigned open_handles;
     bool flush_queued;
-    uint64_t flushed_us; /* when it was last sent something */
+    uint64_t flushed_us; /* when something was last sent to the client */
     struct peer *next_flush;
-    struct peer *next, **link; /* among the listener's peers */
+    struct peer *next, **link; /* in the listener's list of peers */
 };
 
-/* Begins to watch the client's socket; 0, or -errno and nothing has changed. */
+/* Begins to watch the client's socket. Returns 0, or -errno and nothing has changed. */
 int peer_open(struct listener *listener, struct client *client);
 /* Sends what its socket takes at once, and closes the client. */
 void peer_close(struct peer *peer);
-/* For service_ops: the client has output, which is sent at the end of the round. */
+/* Queues a client that has output, which is sent at the end of the round; for service_ops. */
 void peer_output(struct listener *listener, struct client *client);
-/* What epoll tells of its socket. */
+/* Notes what epoll tells of the peer's socket. */
 void peer_notice(struct peer *peer, uint32_t events);
-/* Reads once unless a message waits, and handles messages until that time of ops->now_us. May close it. */
+/* Reads once unless a message waits, and handles messages until end_us, a time of ops->now_us. May close the peer. */
 void peer_turn(struct peer *peer, uint64_t end_us);
-/* Sends what the socket takes, and goes on with what waited for that. May close it. */
+/* Sends what the socket takes, and goes on with what waited for that. May close the peer. */
 void peer_flush(struct peer *peer);
 
 #endif
