@@ -410,8 +410,8 @@ static void on_fill(uv_timer_t *timer)
     pool_filler_start(&worker->filler, worker->service, pool_is_full);
 }
 
-/* Limits clients' descriptors to what the pool leaves: it opens the segments that it has yet to make, and small segments
- * as they are needed. */
+/* Limits clients' descriptors to what the pool leaves: it opens the segments that it has yet to make, and small
+ * segments as they are needed. */
 static void limit_files(struct worker *worker)
 {
     const struct pool *pool = &worker->pool.pool;
