@@ -1,5 +1,5 @@
 /*
- * The CPU path's inside: the driver (driver.c) cuts rows into blocks of order 1 and hands them, one at a time, to a
+ * The CPU path's internals: the driver (driver.c) cuts rows into blocks of order 1 and hands them, one at a time, to a
  * build of block.inc for one instruction set. A pool (pool.c) runs the driver on several threads.
  */
 #ifndef KERNELS_CPU_CPU_H
@@ -44,8 +44,8 @@ struct wide_tile {
     };
 };
 
-/* For affine: the samples of a tile with their coefficients, leaf beside leaf, and the maps of the members of a group.
- */
+/* Types for affine: the samples of a tile with their coefficients, leaf beside leaf, and the maps of the members of a
+ * group. */
 struct affine_tile {
     _Alignas(CPU_CACHE_LINE) union {
         float f32[ORDER_LEAF][ORDER_FAN];
@@ -64,13 +64,13 @@ struct maps {
     } term, factor;
 };
 
-#define CPU_LEAVES       (ORDER_BLOCK / ORDER_LEAF) /* of a block */
+#define CPU_LEAVES       (ORDER_BLOCK / ORDER_LEAF) /* leaves of a block */
 #define CPU_LANES_MAX    256                        /* vectors of rows side by side */
-#define CPU_LANES_LEVELS 5                          /* of the order above samples, for rows of up to: */
+#define CPU_LANES_LEVELS 5                          /* levels above samples, for up to CPU_LANES_LENGTH */
 #define CPU_LANES_LENGTH ((uint64_t)ORDER_BLOCK * ORDER_FAN * ORDER_FAN * ORDER_FAN)
 
-/* What is kept of so many vectors of rows: slots (block.inc), a vector further apart than needed, since stores at a
- * multiple of 4 KiB from it hold up a load. */
+/* The size of what is kept of GROUPS vectors of rows: slots (block.inc), a vector further apart than needed, since
+ * stores at a multiple of 4 KiB from a load hold that load up. */
 #define CPU_LANES_SLOTS         (3 + CPU_LANES_LEVELS * ORDER_FAN)
 #define CPU_LANES_PITCH(GROUPS) ((GROUPS) + 1)
 #define CPU_LANES_BYTES(GROUPS) (CPU_LANES_SLOTS * CPU_LANES_PITCH(GROUPS) * 2 * CPU_CACHE_LINE)
@@ -81,27 +81,27 @@ struct cpu_edge {
     char to[ORDER_LEAF][2 * CPU_CACHE_LINE], lanes[CPU_LANES_BYTES(1)];
 };
 
-/* What of the rows after those that are scanned is asked for next. */
+/* The memory of the next rows that is prefetched next. */
 struct cpu_ahead {
     const char *input;
     char *output;
-    int64_t at, part; /* bytes from their begin; bytes at a time */
-    bool near;        /* into the nearest cache */
+    int64_t at, part; /* bytes from the rows' begin; bytes at a time */
+    bool near;        /* prefetch into the nearest cache */
 };
 
-/* What a thread needs while it scans. Of a single row, a tile of the order is a tile here. Of a set of interleaved
- * rows, a leaf of each is one. */
+/* A thread's scratch memory for scans. A tile here is a tile of order 1 for a single row, and a leaf of each row for a
+ * set of interleaved rows. */
 struct cpu_scratch {
     struct narrow_tile narrow[CPU_LEAVES];
     struct wide_tile wide[CPU_LEAVES];
-    struct sums leaves[CPU_LEAVES]; /* of each tile here */
+    struct sums leaves[CPU_LEAVES]; /* the leaves of each tile */
     struct cpu_ahead ahead;
     struct sums tiles;
     _Alignas(CPU_CACHE_LINE) char lanes[CPU_LANES_BYTES(CPU_LANES_MAX)]; /* what is kept of rows side by side */
     struct cpu_edge columns;
     struct affine_tile affine[ORDER_FAN];
-    struct maps maps[ORDER_FAN], tile_maps; /* of the leaves of each tile, and of the tiles */
-    /* A tile in the row's order: one that is not full, or of 8-byte samples on their way. */
+    struct maps maps[ORDER_FAN], tile_maps; /* maps of the leaves of each tile, and of the tiles */
+    /* A tile in the row's order: one that is not full, or one of 8-byte samples that are being moved. */
     _Alignas(CPU_CACHE_LINE) union {
         float f32[ORDER_TILE];
         double f64[ORDER_TILE];
@@ -110,18 +110,18 @@ struct cpu_scratch {
     _Alignas(CPU_CACHE_LINE) char staging[CPU_GROUP_ROWS][CPU_STAGING_BYTES];
     /* Values of streamed rows, where they are wider or narrower than samples, some of which are yet to be read. */
     _Alignas(CPU_CACHE_LINE) char results[CPU_GROUP_ROWS][CPU_STAGING_BYTES];
-    /* The same of their coefficients. */
+    /* Staging lines of coefficients that are not contiguous or are to be decoded. */
     _Alignas(CPU_CACHE_LINE) char factor_staging[CPU_GROUP_ROWS][CPU_STAGING_BYTES];
-    /* The same of a set of interleaved rows; results apart, as they need not be as wide as samples, of which some are
-     * yet to be read. */
+    /* Staging lines of a set of interleaved rows. Results have lines of their own, as they need not be as wide as
+     * samples, of which some are yet to be read. */
     _Alignas(CPU_CACHE_LINE) char interleaved_staging[ORDER_FAN][CPU_INTERLEAVED_STAGING_BYTES];
     _Alignas(CPU_CACHE_LINE) char interleaved_results[ORDER_FAN][CPU_INTERLEAVED_STAGING_BYTES];
 };
 
 /*
- * A block of a row, and passes over it: from `first`, of which the input is what the passes before have left, to before
- * `end`. The carries into the block are known for those before `known`, which are run; of the next one only the total
- * is computed. When all are known there is no next pass, and the values are written.
+ * A block of a row, and passes over it, from `first` to before `end`; the input of `first` is what the passes before
+ * have left. The carries into the block are known for the passes before `known`, which are run; of pass `known` only
+ * the total is computed. When all carries are known, the values are written instead.
  */
 struct cpu_block {
     const struct scan_rule *rule;
@@ -131,7 +131,7 @@ struct cpu_block {
     const void *input;                          /* contiguous, of any alignment: f32, or 8 bytes for other classes */
     void *output;                               /* the same; may be the input */
     const void *coefficients;                   /* the same, for affine; NULL: those of the rule */
-    const double *mean;                         /* to be taken from the samples, or NULL */
+    const double *mean;                         /* to be subtracted from the samples, or NULL */
     bool narrow;                                /* samples and values are integers of 4 bytes: cpu_is_narrow */
     const void *next;                           /* `length` samples that will be wanted soon, or NULL */
     uint64_t begin, row_length;                 /* where the block begins in the row, and the row's length */
@@ -139,10 +139,10 @@ struct cpu_block {
      * NULL, and `total` is the carry into the next block. */
     bool streamed;
     uint64_t row;
-    union sum total; /* result: of the last pass of which it is computed */
+    union sum total; /* result: the total in the last pass of which it is computed */
 };
 
-/* Whether only 32 bits of integers need be computed: sums and products wrap. */
+/* True when only 32 bits of integers need be computed: sums and products wrap. */
 static inline bool cpu_is_narrow(const struct scan_rule *rule)
 {
     return rule->operation != SCAND_OPERATION_REDUCE &&
@@ -151,14 +151,14 @@ static inline bool cpu_is_narrow(const struct scan_rule *rule)
            codec_bytes(rule->input) == sizeof(uint32_t) && codec_bytes(rule->output) == sizeof(uint32_t);
 }
 
-/* Words that need no decoding. */
+/* True for words that need no decoding. */
 static inline bool cpu_is_word(const struct scan_rule *rule, enum scand_dtype dtype)
 {
     return dtype == SCAND_DTYPE_F32 || (codec_is_plain(dtype) && codec_bytes(dtype) == sizeof(uint64_t)) ||
            cpu_is_narrow(rule);
 }
 
-/* Whether builds can read samples and write values as they are, and the output can hold what one pass leaves for the
+/* True when builds can read samples and write values as they are, and the output can hold what one pass leaves for the
  * next. */
 static inline bool cpu_is_direct(const struct scan_rule *rule)
 {
@@ -173,10 +173,10 @@ static inline bool cpu_is_direct(const struct scan_rule *rule)
     return rule->pass_count == 1 || codec_class(rule->intermediate) == codec_class(rule->output);
 }
 
-/* Rows that are scanned side by side. A side is `across` where sample i of one row lies right after that of the row
- * before. Rows have up to ORDER_TILE samples or, if both sides are across, ORDER_BLOCK, or CPU_LANES_LENGTH if the rule
- * is direct, too. The first ORDER_FAN rows are given, or the first one where both sides are across; the next ORDER_FAN
- * lie a step further, and so on. */
+/* Rows that are scanned side by side. A side, input or output, is `across` where sample i of a row lies right after
+ * sample i of the row before. Rows have up to ORDER_TILE samples or, if both sides are across, ORDER_BLOCK, or
+ * CPU_LANES_LENGTH if the rule is direct, too. The first ORDER_FAN rows are given, or the first one where both sides
+ * are across; the next ORDER_FAN rows lie a step further, and so on. */
 struct cpu_interleaved {
     const struct scan_rule *rule; /* neither a reduction, affine nor trapezoid, and without demean */
     uint64_t length, count;
@@ -190,18 +190,18 @@ struct cpu_interleaved {
 /* A build for an instruction set. */
 struct cpu_build {
     void (*block_run)(struct cpu_scratch *scratch, struct cpu_block *block);
-    /* Only the total of a block, forward: as the rule's reduction needs it, or, of a scan, the mean. */
+    /* Computes only the total of a block, forward: as the rule's reduction needs it or, for a scan, for the mean. */
     void (*block_total)(struct cpu_scratch *scratch, struct cpu_block *block);
     void (*interleaved_run)(struct cpu_scratch *scratch, const struct cpu_interleaved *interleaved);
-    /* Decodes samples of any dtype, `stride` bytes apart, into a staging line: f32, or 8 bytes for other classes. And
-     * back. */
+    /* Decode samples of any dtype, `stride` bytes apart, into a staging line: f32, or 8 bytes for other classes; and
+     * encode such a line. */
     void (*staging_decode)(enum scand_dtype dtype, void *staged, const char *from, int64_t stride, uint64_t count);
     void (*staging_encode)(enum scand_dtype dtype, const void *staged, char *to, int64_t stride, uint64_t count);
-    /* Moves CPU_GROUP_ROWS rows of f32 that lie side by side, `stride` bytes from sample to sample, to or from the
-     * staging lines. Returns how many samples of each it has moved; there may be fewer than a vector left. */
+    /* Move CPU_GROUP_ROWS rows of f32 that lie side by side, `stride` bytes from sample to sample, to or from the
+     * staging lines. Return how many samples of each row were moved; fewer than a vector may be left. */
     uint64_t (*staging_gather)(struct cpu_scratch *scratch, const char *from, int64_t stride, uint64_t length);
     uint64_t (*staging_scatter)(char (*staging)[CPU_STAGING_BYTES], char *to, int64_t stride, uint64_t length);
-    /* Moves two rows whose words of 4 or 8 bytes take turns in memory. */
+    /* Move two rows whose words of 4 or 8 bytes take turns in memory. */
     void (*pair_gather)(char *const staging[2], const char *from, uint64_t length, uint32_t word);
     void (*pair_scatter)(char *to, char *const staging[2], uint64_t length, uint32_t word);
 };

@@ -2,9 +2,9 @@
  * The driver of the CPU path. Rows are cut into blocks of order 1, which a build for the processor's instruction set
  * scans.
  *
- * Rows of contiguous f32 or 8-byte samples are worked on where they lie. Others go in row groups of up to
- * CPU_GROUP_ROWS rows: a block of each is gathered into a staging line of the scratch memory, some samples of each row
- * in turn, and scattered the same way. Other dtypes are decoded and encoded on that way.
+ * Rows of contiguous f32 or 8-byte samples are scanned where they lie. Other rows go in row groups of up to
+ * CPU_GROUP_ROWS rows: a block of each row is gathered into a staging line of the scratch memory, some samples of each
+ * row in turn, and scattered the same way. Other dtypes are decoded and encoded on that way.
  *
  * Short rows and columns go in row groups of ORDER_FAN rows or more, each a set of interleaved rows that a build scans
  * side by side.
@@ -12,16 +12,16 @@
  * A row that is reduced, or whose mean is needed, is visited once for its total. A row of several blocks that one
  * thread scans is streamed: the thread scans its blocks in order, once for each pass, and each pass leaves its values
  * in the output. Where the output cannot hold these values, or all threads scan the row, the row is visited once for
- * each pass, which finds the totals of its blocks and from them the carries, and once more for the values. The values
+ * each pass, which finds the totals of its blocks and from these the carries, and once more for the values. The values
  * of a pass are then never stored between visits but computed again.
  *
- * Ragged rows are scanned one by one, each as a batch of its own. Threads take stretches of samples, and scan the rows
+ * Ragged rows are scanned one by one, each as a batch of its own. Threads get stretches of samples, and scan the rows
  * that begin there. Stretches of short rows are shorter, since each row takes time to begin. All threads together scan
  * a row that is longer than an equal part of all samples.
  *
- * A scan can be left off and go on later: between items that threads take, and between the blocks of a row group that
- * all threads scan, for example a single row of several blocks. Carries are kept meanwhile, so bits do not depend on
- * where a scan is left off.
+ * A scan can be left off and go on later: between items that threads work off, and between the blocks of a row group
+ * that all threads scan, for example a single row of several blocks. Carries are kept meanwhile, so bits do not depend
+ * on where a scan is left off.
  */
 #include <errno.h>
 #include <limits.h>
@@ -33,7 +33,7 @@
 #include "kernels/order1/reduce.h"
 #include "kernels/order1/tree.h"
 
-#define AFFINE_COST     16  /* of other operators' samples; what waits for the end of an item waits no longer for it */
+#define AFFINE_COST     16  /* times other operators' cost: items are smaller, so that none takes longer */
 #define RAGGED_ROW_COST 256 /* samples that are scanned while a ragged row begins: some 0.2 us */
 
 static struct row_group row_group_of(const struct scan *scan, uint64_t index, unsigned worker)
@@ -51,7 +51,7 @@ static struct row_group row_group_of(const struct scan *scan, uint64_t index, un
     return row_group;
 }
 
-/* Whether the turn goes on, for the calling thread and all others. */
+/* True while the turn goes on, for the calling thread and all others. */
 static bool goes_on(struct scan *scan)
 {
     if (atomic_load_explicit(&scan->left_off, memory_order_relaxed))
@@ -62,7 +62,7 @@ static bool goes_on(struct scan *scan)
     return false;
 }
 
-/* Work for each thread of the scan. */
+/* Runs work on each thread of the scan. */
 static void run_all(struct scan *scan, cpu_work *work, void *context)
 {
     if (worker_count(scan) > 1)
@@ -78,9 +78,9 @@ struct visit {
     struct steps steps;
 };
 
-#define ALL_WORKERS UINT_MAX /* in the place of the one that has a row group for itself */
+#define ALL_WORKERS UINT_MAX /* in place of a worker that has a row group for itself */
 
-/* Work for a thread: blocks of one row group, until none is left. */
+/* Visits, on one thread, blocks of one row group until none is left. */
 static void blocks_work(void *context, unsigned worker)
 {
     struct visit *visit = context;
@@ -92,7 +92,7 @@ static void blocks_work(void *context, unsigned worker)
     }
 }
 
-/* True when all blocks have been visited. */
+/* Visits all blocks of a row group. True when all have been visited. */
 static bool row_group_visit_all(struct scan *scan, const struct row_group *row_group, uint32_t known, unsigned worker)
 {
     const struct steps steps = {0, known, scan->rows->rule.pass_count, NULL};
@@ -106,9 +106,9 @@ static bool row_group_visit_all(struct scan *scan, const struct row_group *row_g
     return true;
 }
 
-/* Blocks in the order of each pass, since a carry depends on the totals of earlier blocks. A pass stores its values in
- * the output, which the next pass reads. With ALL_WORKERS the calling thread does all. True when all passes are done.
- */
+/* Scans blocks in the order of each pass, since a carry depends on the totals of earlier blocks. A pass stores its
+ * values in the output, which the next pass reads. With ALL_WORKERS the calling thread does all. True when all passes
+ * are done. */
 static bool row_group_stream(struct scan *scan, struct row_group *row_group, unsigned worker)
 {
     const struct scan_rule *rule = &scan->rows->rule;
@@ -130,8 +130,8 @@ static bool row_group_stream(struct scan *scan, struct row_group *row_group, uns
     return row_group->streamed_blocks == blocks;
 }
 
-/* The phases of a row group: a visit for the total; then all passes, where rows are streamed, or else a visit for each
- * pass and one for the values. */
+/* Returns the number of a row group's phases: a visit for the total; then one phase for all passes where rows are
+ * streamed, or else a visit for each pass and one for the values. */
 static uint32_t phase_count(const struct scan *scan)
 {
     if (is_reduction(scan))
@@ -139,7 +139,7 @@ static uint32_t phase_count(const struct scan *scan)
     return scan->streamed ? 2 : scan->rows->rule.pass_count + 2;
 }
 
-/* True when the row group's phase is over, which many rules have no need of. */
+/* Runs a phase of a row group; many rules need none of some phases. True when the phase is over. */
 static bool phase_run(struct scan *scan, struct row_group *row_group, unsigned worker)
 {
     const uint32_t known = row_group->phase - 1, pass_count = scan->rows->rule.pass_count;
@@ -151,7 +151,7 @@ static bool phase_run(struct scan *scan, struct row_group *row_group, unsigned w
     return (scan->block_count == 1 && known < pass_count) || row_group_visit_all(scan, row_group, known, worker);
 }
 
-/* From totals to what the next phase needs, or to results. */
+/* Turns totals into what the next phase needs, or into results. */
 static void phase_close(const struct scan *scan, struct row_group *row_group)
 {
     if (row_group->phase == 0 && is_reduction(scan))
@@ -163,7 +163,7 @@ static void phase_close(const struct scan *scan, struct row_group *row_group)
         row_group_carries(scan, row_group, row_group->phase - 1);
 }
 
-/* True when the row group is done, as it always is with a worker of its own. */
+/* Works on a row group. True when the row group is done, as it always is when one worker has it for itself. */
 static bool row_group_work(struct scan *scan, struct row_group *row_group, unsigned worker)
 {
     const uint32_t phases = phase_count(scan);
@@ -184,7 +184,7 @@ static bool row_group_work(struct scan *scan, struct row_group *row_group, unsig
     return false;
 }
 
-/* Work for a thread: row groups, until none is left. */
+/* Scans, on one thread, row groups until none is left. */
 static void row_groups_work(void *context, unsigned worker)
 {
     struct scan *scan = context;
@@ -199,14 +199,14 @@ static void row_groups_work(void *context, unsigned worker)
     }
 }
 
-/* The size of what a streamed scan keeps in the scratch memory, which other scans use between its turns. */
+/* Returns the size of what a streamed scan keeps in the scratch memory, which other scans use between its turns. */
 static uint64_t lanes_bytes(const struct scan *scan)
 {
     uint64_t rows = scan->count < scan->group_rows ? scan->count : scan->group_rows;
     return scan->by_blocks && scan->streamed && scan->over ? rows * CPU_LANES_BYTES(1) : 0;
 }
 
-/* True when all row groups are done. */
+/* Scans row groups by blocks, with all threads. True when all row groups are done. */
 static bool scan_by_blocks(struct scan *scan)
 {
     if (scan->lanes)
@@ -226,14 +226,14 @@ static bool scan_by_blocks(struct scan *scan)
     return scan->at_group == scan->group_count;
 }
 
-/* Whether row groups are for a thread each. */
+/* True when each row group is scanned by one thread. */
 static bool has_groups(const struct scan *scan)
 {
     return worker_count(scan) == 1 || scan->block_count == 1 || scan->interleaved ||
            scan->group_count >= worker_count(scan);
 }
 
-/* A row of several blocks by one thread, where the output can hold what passes leave. */
+/* True when one thread scans a row of several blocks, and the output can hold what passes leave. */
 static bool is_streamed(const struct scan *scan)
 {
     const struct scan_rule *rule = &scan->rows->rule;
@@ -270,7 +270,7 @@ static int scan_allocate(struct scan *scan)
     return scan->sums && (scan->lanes || lanes_bytes(scan) == 0) ? 0 : -ENOMEM;
 }
 
-/* True when all is done. */
+/* Divides a scan among threads. True when all is done. */
 static bool scan_share_out(struct scan *scan)
 {
     if (scan->by_blocks)
@@ -287,7 +287,7 @@ static uint64_t ragged_length(const struct scan *scan, uint64_t row)
     return scan->rows->offsets[row + 1] - scan->rows->offsets[row];
 }
 
-/* A ragged row by one thread, or, with the pool, by all. The sums suffice for the longest. */
+/* Scans a ragged row by one thread or, with the pool, by all. The sums suffice for the longest row. */
 static void ragged_scan(const struct scan *ragged, uint64_t row, struct cpu_pool *pool, unsigned worker)
 {
     struct scan_rows single = scan_rows_joined(ragged->rows, row, 1);
@@ -300,13 +300,13 @@ static void ragged_scan(const struct scan *ragged, uint64_t row, struct cpu_pool
     scan_share_out(&scan);
 }
 
-/* Where a row begins in the samples, each row counting as some more. */
+/* Returns where a row begins in the samples, each row counting as RAGGED_ROW_COST more. */
 static uint64_t ragged_place(const struct scan *scan, uint64_t row)
 {
     return scan->rows->offsets[row] - scan->rows->offsets[scan->first] + (row - scan->first) * RAGGED_ROW_COST;
 }
 
-/* The first row with this place or a later one. */
+/* Returns the first row with this place or a later one. */
 static uint64_t ragged_row_from(const struct scan *scan, uint64_t place)
 {
     uint64_t low = scan->first, high = scan->first + scan->count;
@@ -320,7 +320,7 @@ static uint64_t ragged_row_from(const struct scan *scan, uint64_t place)
     return low;
 }
 
-/* Work for a thread: the rows that begin in one stretch of places after another. */
+/* Scans, on one thread, the rows that begin in one stretch of places after another. */
 static void ragged_work(void *context, unsigned worker)
 {
     struct scan *scan = context;
@@ -336,7 +336,7 @@ static void ragged_work(void *context, unsigned worker)
     }
 }
 
-/* Results of ragged rows without samples: such a row may begin where no samples do. */
+/* Stores the results of ragged rows without samples, which may lie behind the last stretch. */
 static void ragged_store_empty(const struct scan *scan)
 {
     for (uint64_t r = scan->first; r < scan->first + scan->count && is_reduction(scan); r++)
@@ -356,7 +356,8 @@ static void ragged_plan(struct scan *scan)
     ragged_store_empty(scan);
 }
 
-/* First the rows that all threads scan together, after each of which a turn may end. True when all rows are done. */
+/* Scans ragged rows: first those that all threads scan together, after each of which a turn may end. True when all rows
+ * are done. */
 static bool ragged_run(struct scan *scan)
 {
     const uint64_t end = scan->first + scan->count;
@@ -375,14 +376,14 @@ static bool ragged_run(struct scan *scan)
     return atomic_load(&scan->next) >= ragged_place(scan, end);
 }
 
-/* Rows without samples have reductions too, and nothing else. */
+/* Stores the results of rows without samples, which only reductions have. */
 static void empty_run(const struct scan *scan)
 {
     for (uint64_t r = 0; r < scan->count && is_reduction(scan); r++)
         reduce_store(scan->rows, scan->first + r, NULL);
 }
 
-/* A single ragged row is scanned as any other. */
+/* Begins a scan. A single ragged row is scanned as any other row. */
 static int scan_begin(struct scan *scan)
 {
     if (scan->rows->offsets && scan->count == 1) {
@@ -399,7 +400,7 @@ static int scan_begin(struct scan *scan)
     return error;
 }
 
-/* A turn: 0 when all is done, 1 when some is left, or -ENOMEM before anything is written. */
+/* Runs a turn. Returns 0 when all is done, 1 when some is left, or -ENOMEM before anything is written. */
 static int scan_run(struct scan *scan)
 {
     int error = scan->begun ? 0 : scan_begin(scan);

@@ -20,13 +20,14 @@ static bool output_across(const struct scan_rows *rows)
     return rows->outer_rank > 0 && rows->output_outer_strides[rows->outer_rank - 1] == codec_bytes(rows->rule.output);
 }
 
-/* Rows that are columns on both sides. */
+/* True when rows are columns on both sides. */
 static bool is_columns(const struct scan_rows *rows)
 {
     return input_across(rows) && output_across(rows) && rows->outer_shape[rows->outer_rank - 1] >= INTERLEAVED_ROWS_MIN;
 }
 
-/* Whether columns over a block can be column groups, and make so many that threads have something to do. */
+/* True when columns longer than a block can be column groups, and make so many groups that threads have something to
+ * do. */
 static bool column_groups_suffice(const struct scan *scan)
 {
     return cpu_is_direct(&scan->rows->rule) && scan->rows->length <= CPU_LANES_LENGTH &&
@@ -53,15 +54,16 @@ bool is_interleaved(const struct scan *scan)
            (is_columns(rows) && (rows->length <= ORDER_BLOCK || column_groups_suffice(scan)));
 }
 
-/* How many rows from this one on are equally far from each other, on both sides: to the end of the last axis. */
+/* Returns how many rows from this one on are equally far from each other, on both sides: to the end of the last axis.
+ */
 static uint64_t rows_in_step(const struct scan_rows *rows, uint64_t row)
 {
     uint64_t shape = rows->outer_shape[rows->outer_rank - 1];
     return shape - row % shape;
 }
 
-/* The first rows of a set of interleaved rows that are not all columns; the first `in_step` are equally far from each
- * other. */
+/* Fills in the first rows of a set of interleaved rows that are not all columns; the first `in_step` rows are equally
+ * far from each other. */
 static void interleaved_rows(struct cpu_interleaved *interleaved, const struct scan_rows *rows, uint64_t row,
                              uint64_t in_step)
 {
@@ -77,8 +79,8 @@ static void interleaved_rows(struct cpu_interleaved *interleaved, const struct s
     }
 }
 
-/* How many of `rest` rows go into a set of interleaved rows: columns side by side, or rows that are equally far from
- * each other, or else the next few. */
+/* Returns how many of `rest` rows go into a set of interleaved rows: columns side by side, or rows that are equally far
+ * from each other, or else the next few. */
 static uint64_t interleaved_count(bool columns, uint64_t in_step, uint64_t rest)
 {
     uint64_t most = columns ? in_step : in_step >= ORDER_FAN ? in_step - in_step % ORDER_FAN : ORDER_FAN;
@@ -92,7 +94,7 @@ void row_group_interleaved(const struct scan *scan, const struct row_group *row_
     for (uint64_t r = 0; r < row_group->count;) {
         const uint64_t row = row_group->first + r, in_step = rows_in_step(rows, row);
         struct cpu_interleaved
-            interleaved; /* whose addresses are many to be set to 0 for each set of interleaved rows */
+            interleaved; /* not initialized: its many addresses would be set to 0 for each set of rows */
         interleaved.rule = &rows->rule;
         interleaved.length = rows->length;
         interleaved.count = interleaved_count(columns, in_step, row_group->count - r);

@@ -1,6 +1,6 @@
 /*
- * A pool of threads that sleep until there is work. The caller works too: it is worker 0. Of an idle pool it does not,
- * but waits for the others, which run where nobody else wants the processor.
+ * A pool of threads that sleep until there is work. The caller works too: it is worker 0. The caller of an idle pool
+ * only waits for the other threads, which run where nobody else wants the processor.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 struct worker {
     struct cpu_pool *pool;
     unsigned number;
-    pthread_t thread; /* not of worker 0 */
+    pthread_t thread; /* unused in worker 0 */
     struct cpu_scratch *scratch;
 };
 
@@ -31,7 +31,7 @@ struct cpu_pool {
     struct worker workers[];
 };
 
-/* Zeros, and pages that are never used take no memory. */
+/* Makes scratch memory of zeros; pages that are never used take no memory. */
 struct cpu_scratch *cpu_scratch_create(void)
 {
     void *memory = mmap(NULL, sizeof(struct cpu_scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -44,7 +44,7 @@ void cpu_scratch_destroy(struct cpu_scratch *scratch)
         munmap(scratch, sizeof(*scratch));
 }
 
-/* Of the calling thread, which keeps its class where the system allows no other. */
+/* Makes the calling thread idle; it keeps its class where the system allows no other. */
 static void become_idle(void)
 {
     const struct sched_param none = {0};

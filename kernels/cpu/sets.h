@@ -1,6 +1,6 @@
 /*
- * The instruction sets that code for processors is compiled for, best first: X(set, OF), where OF is what its names
- * begin with. Which sets there are is said by kernels/CMakeLists.txt; the last one runs everywhere.
+ * The instruction sets that code for processors is compiled for, best first: X(set, OF), where OF is the beginning of
+ * the names. kernels/CMakeLists.txt says which sets there are; the last one runs everywhere.
  */
 #ifndef KERNELS_CPU_SETS_H
 #define KERNELS_CPU_SETS_H
@@ -21,7 +21,7 @@
 enum cpu_set { CPU_SETS(X, CPU_SET) CPU_SET_COUNT };
 #undef X
 
-/* Whether this processor has one: cpu_avx512_available(), ... */
+/* cpu_avx512_available(), ...: true when this processor has the instruction set. */
 #ifdef SCAND_CPU_AVX512
 static inline int cpu_avx512_available(void)
 {

@@ -6,15 +6,15 @@
 #include "kernels/order1/reduce.h"
 #include "kernels/order1/tree.h"
 
-#define GROUP_SAMPLES 64 /* of a row of a row group that are moved before the next row's: neighbours in the cache */
+#define GROUP_SAMPLES 64 /* samples of a row that are moved before the next row's: neighbours in the cache */
 
-/* The dtype is what builds work on, nothing that is decoded. */
+/* True for a dtype that builds work on without decoding. */
 static bool is_plain(enum scand_dtype dtype)
 {
     return dtype == SCAND_DTYPE_F32 || (codec_is_plain(dtype) && codec_bytes(dtype) == sizeof(uint64_t));
 }
 
-/* Whether builds work on integers of 4 bytes: those that pass through staging lines are extended, unless they are
+/* True when builds work on integers of 4 bytes: integers that pass through staging lines are extended, unless they are
  * pairs. */
 static bool is_narrow(const struct scan *scan)
 {
@@ -30,7 +30,7 @@ bool coefficients_gathered(const struct scan_rows *rows)
            !(is_plain(dtype) && (rows->coefficient_stride == codec_bytes(dtype) || rows->length == 1));
 }
 
-/* What a sample of a dtype takes in a staging line, and in contiguous rows that builds work on where they lie. */
+/* Returns the size of a dtype's sample in a staging line, and in contiguous rows that builds work on where they lie. */
 static uint64_t staging_bytes(enum scand_dtype dtype)
 {
     return codec_class(dtype) == SCAND_CLASS_F32 ? sizeof(float) : sizeof(uint64_t);
@@ -48,7 +48,7 @@ static uint64_t block_length(const struct scan_rows *rows, uint64_t b)
     return rest < ORDER_BLOCK ? rest : ORDER_BLOCK;
 }
 
-/* Whether rows of f32 lie side by side. */
+/* True when rows of f32 lie side by side. */
 static bool side_by_side(const char *const *rows, uint64_t count)
 {
     for (uint64_t r = 1; r < count; r++)
@@ -69,7 +69,7 @@ static void stagings_decode(const struct scan *scan, enum scand_dtype dtype, cha
     }
 }
 
-/* Where a visit finds a sample: where the passes before have left it. */
+/* Returns the address of a sample as the passes before `first` have left it. */
 static const char *sample_at(const struct scan_rows *rows, uint32_t first, uint64_t row, uint64_t sample)
 {
     return first > 0 ? output_at(rows, row, sample) : input_at(rows, row, sample);
@@ -123,7 +123,8 @@ static void coefficients_gather(const struct scan *scan, struct cpu_scratch *scr
                     row_group->count, 0, block_length(rows, b));
 }
 
-/* The coefficients of a block of the row group's r-th row, as builds work on them; NULL where there are none. */
+/* Returns the coefficients of a block of the row group's r-th row, as builds work on them; NULL where there are none.
+ */
 static const void *coefficients_of(const struct scan_rows *rows, const struct cpu_scratch *scratch, uint64_t row,
                                    uint64_t r, uint64_t b)
 {
@@ -155,7 +156,7 @@ static void staging_scatter(const struct scan *scan, const struct row_group *row
     }
 }
 
-/* The carry into a block of the row group's r-th row; NULL into the one that the pass meets first. */
+/* Returns the carry into a block of the row group's r-th row; NULL into the block that the pass meets first. */
 static const union sum *carry_into(const struct scan *scan, const struct row_group *row_group, uint32_t pass,
                                    uint64_t r, uint64_t b)
 {
@@ -222,7 +223,8 @@ void row_group_carries(const struct scan *scan, const struct row_group *row_grou
                      row_group->carries[pass] + r * scan->block_count, scan->block_count, row_group->workspace);
 }
 
-/* Of the row group's r-th row, from the totals of its blocks, which lie where the carries of the first pass will. */
+/* Returns the total of the row group's r-th row from the totals of its blocks, which lie where the carries of the first
+ * pass will. */
 static union sum row_total(const struct scan *scan, const struct row_group *row_group, struct arithmetic arithmetic,
                            uint64_t r)
 {

@@ -1,6 +1,7 @@
 /*
- * What an operator has made of some samples, in each accumulator: how it begins, how samples and others of its kind are
- * added, and what it is rounded to. It is called a sum whatever the operator, as the first and usual one is.
+ * What an operator has made of some samples, in each accumulator: how such a value begins, how samples and other values
+ * are added, and what it is rounded to. It is called a sum whatever the operator, since sums are the first and usual
+ * case.
  */
 #ifndef KERNELS_ORDER1_ACCUMULATOR_H
 #define KERNELS_ORDER1_ACCUMULATOR_H
@@ -16,11 +17,12 @@
 #include "kernels/order1/squares.h"
 #include "kernels/scan.h"
 
-/* Operations must round to their own type, not to a wider one as on the x87. */
+/* The type of float and double operations must be their own, not a wider one as on the x87, since they must round to
+ * it. */
 _Static_assert(FLT_EVAL_METHOD == 0, "float and double arithmetic must be evaluated in its own type");
 
-/* A sample, or the value that a pass leaves in its place. `wide` ones use the whole double, others hold an f32 in it.
- */
+/* A sample, or the value that a pass leaves in its place. A `wide` sample uses the whole double, any other holds an f32
+ * in it. */
 union sample {
     double real;
     uint64_t whole; /* of integers, extended to 64 bits */
@@ -34,8 +36,8 @@ union number {
     uint64_t exact;
 };
 
-/* affine keeps the map that some samples stand for, from the value before them to the one after them: y -> factor y +
- * term. The term lies where other operators have their sum. */
+/* The operator's result for some samples. For affine it is the map that the samples stand for, from the value before
+ * them to the one after them: y -> factor y + term. The term lies where other operators have their sum. */
 union sum {
     float f32;
     double f64;
@@ -51,8 +53,8 @@ union sum {
 struct arithmetic {
     enum scand_operator op;
     enum scand_accumulator accumulator; /* not AUTO */
-    uint64_t flip;                      /* of integers' bits, while they are compared */
-    bool squares;                       /* sums of F64 are of squares, and have a range */
+    uint64_t flip;                      /* flips integers' bits while they are compared */
+    bool squares;                       /* F64 sums are of squares, and have a range */
 };
 
 static inline struct arithmetic arithmetic_of(const struct scan_rule *rule)
@@ -68,7 +70,7 @@ static inline struct arithmetic arithmetic_of(const struct scan_rule *rule)
     return arithmetic;
 }
 
-/* Of the total that a mean is computed from. */
+/* The arithmetic of the total that a mean is computed from. */
 static const struct arithmetic arithmetic_of_mean = {SCAND_OPERATOR_SUM, SCAND_ACCUMULATOR_F64, 0, false};
 
 static inline uint64_t exact_add(struct arithmetic a, uint64_t left, uint64_t right)
@@ -76,7 +78,7 @@ static inline uint64_t exact_add(struct arithmetic a, uint64_t left, uint64_t ri
     return OPERATOR_APPLY(a.op, left ^ a.flip, right ^ a.flip) ^ a.flip;
 }
 
-/* A sample, or a coefficient, in the accumulator. */
+/* Returns a sample or a coefficient as a number of the accumulator. */
 static inline union number number_of(enum scand_accumulator accumulator, union sample sample, bool wide)
 {
     union number number = {0};
@@ -100,7 +102,7 @@ static inline union number number_of(enum scand_accumulator accumulator, union s
     return number;
 }
 
-/* The sum of one sample. */
+/* Returns the sum of one sample. */
 static inline union sum sum_first(struct arithmetic a, union sample sample, bool wide)
 {
     union sum sum = {0};
@@ -108,7 +110,7 @@ static inline union sum sum_first(struct arithmetic a, union sample sample, bool
     return sum;
 }
 
-/* The coefficient that all samples have where none is given for each. */
+/* Returns the coefficient of all samples where none is given for each. */
 static inline union number coefficient_number(const struct scan_rule *rule, enum scand_accumulator accumulator)
 {
     union sample coefficient;
@@ -119,7 +121,7 @@ static inline union number coefficient_number(const struct scan_rule *rule, enum
     return number_of(accumulator, coefficient, true);
 }
 
-/* factor y + term, in f2 by DWTimesDW3 and AccurateDWPlusDW. */
+/* Returns factor y + term; in f2 by DWTimesDW3 and AccurateDWPlusDW. */
 static inline union number number_map(enum scand_accumulator accumulator, union number factor, union number y,
                                       union number term)
 {
@@ -165,7 +167,7 @@ static inline union number number_mul(enum scand_accumulator accumulator, union 
     return left;
 }
 
-/* Two maps as one, `left` first. */
+/* Composes two maps into one that applies `left` first. */
 static inline union sum sum_compose(enum scand_accumulator accumulator, union sum left, union sum right)
 {
     union sum both;
@@ -174,7 +176,7 @@ static inline union sum sum_compose(enum scand_accumulator accumulator, union su
     return both;
 }
 
-/* The sum of two sums; `left` is the one that the scan meets first. */
+/* Adds two sums; `left` is the one that the scan meets first. */
 static inline union sum sum_add(struct arithmetic a, union sum left, union sum right)
 {
     if (a.op == SCAND_OPERATOR_AFFINE)
@@ -203,8 +205,8 @@ static inline union sum sum_add(struct arithmetic a, union sum left, union sum r
     return left;
 }
 
-/* A sum and one sample more, which is given as its sum_first. Only f2 knows cheaper ways to add one f32; affine
- * does without. */
+/* Adds one sample, which is given as its sum_first, to a sum. Only f2 knows cheaper ways to add one f32; affine does
+ * without. */
 static inline union sum sum_add_sample(struct arithmetic a, union sum sum, union sum sample, bool wide)
 {
     if (a.accumulator != SCAND_ACCUMULATOR_F2 || a.op == SCAND_OPERATOR_AFFINE || wide)
@@ -213,7 +215,7 @@ static inline union sum sum_add_sample(struct arithmetic a, union sum sum, union
     return sum;
 }
 
-/* The sum of floats less half of its last sample, which is given as its sum_first. */
+/* Returns a sum of floats less half of its last sample, which is given as its sum_first. */
 static inline union sum sum_less_half(struct arithmetic a, union sum sum, union sum sample, bool wide)
 {
     if (a.accumulator == SCAND_ACCUMULATOR_F32)
@@ -227,7 +229,7 @@ static inline union sum sum_less_half(struct arithmetic a, union sum sum, union 
     return sum;
 }
 
-/* Half of a sum of floats. */
+/* Returns half of a sum of floats. */
 static inline union sum sum_half(struct arithmetic a, union sum sum)
 {
     if (a.accumulator == SCAND_ACCUMULATOR_F32)
@@ -239,7 +241,7 @@ static inline union sum sum_half(struct arithmetic a, union sum sum)
     return sum;
 }
 
-/* The value of a sum: a float is rounded to f64 where wide, else to f32. */
+/* Returns the value of a sum: a float is rounded to f64 where wide, else to f32. */
 static inline union sample sum_value(struct arithmetic a, union sum sum, bool wide)
 {
     union sample value = {0};
@@ -263,7 +265,7 @@ static inline union sample sum_value(struct arithmetic a, union sum sum, bool wi
     return value;
 }
 
-/* What an exclusive scan begins with: the operator's value for no samples. */
+/* Returns the value that an exclusive scan begins with: the operator's value for no samples. */
 static inline union sample operator_identity(const struct scan_rule *rule)
 {
     union sample identity;

@@ -2,9 +2,9 @@
  * Samples as they lie in memory, for C and CUDA: what the bytes of each dtype mean, and which bytes a value becomes.
  *
  * Dtypes of class f32 are codecs around f32: they are decoded to f32 before a scan and encoded from the f32 value after
- * it. But i32be and i32le, whose numbers f32 cannot all hold, are codecs around f64. f32 and f64 are written with one
- * quiet NaN each, whatever NaN the value is. Integers of 64 bits and u32 are extended to 64 bits by their own
- * signedness, and their low bits are written. A dtype of files is another with its bytes in a given order.
+ * it. i32be and i32le, whose numbers f32 cannot all hold, are codecs around f64. f32 and f64 are written with one quiet
+ * NaN each, whatever NaN the value is. Integers of 64 bits and u32 are extended to 64 bits by their own signedness, and
+ * their low bits are written. A dtype of files is another dtype with its bytes in a given order.
  *
  * Every rounding is to nearest, ties to even. Addresses need no alignment.
  */
@@ -67,7 +67,7 @@ CODEC_INLINE enum scand_order codec_order(enum scand_dtype dtype)
     }
 }
 
-/* Whether its bytes are in another order than this machine's. */
+/* True when the dtype's bytes are in another order than this machine's. */
 CODEC_INLINE bool codec_is_swapped(enum scand_dtype dtype)
 {
     return codec_order(dtype) == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? SCAND_ORDER_LITTLE : SCAND_ORDER_BIG);
@@ -78,7 +78,7 @@ CODEC_INLINE bool codec_is_integer(enum scand_dtype dtype)
     return codec_class(dtype) == SCAND_CLASS_SIGNED || codec_class(dtype) == SCAND_CLASS_UNSIGNED;
 }
 
-/* Whether its samples are f32, f64 or integers as this machine computes with them. */
+/* True when the dtype's samples are f32, f64 or integers as this machine computes with them. */
 CODEC_INLINE bool codec_is_plain(enum scand_dtype dtype)
 {
     return codec_order(dtype) == SCAND_ORDER_NATIVE && codec_bytes(dtype) >= 4;
@@ -135,7 +135,7 @@ CODEC_INLINE uint64_t codec_load64(const void *from)
     return bits;
 }
 
-/* Bytes in the reverse order. */
+/* Reverse the bytes of a word. */
 CODEC_INLINE uint16_t codec_swap16(uint16_t x)
 {
     return (uint16_t)(x >> 8 | x << 8);
@@ -144,7 +144,7 @@ CODEC_INLINE uint16_t codec_swap16(uint16_t x)
 CODEC_INLINE uint32_t codec_swap32(uint32_t x)
 {
 #ifdef __CUDA_ARCH__
-    return __byte_perm(x, 0, 0x0123); /* which the compiler does not find */
+    return __byte_perm(x, 0, 0x0123); /* an instruction that the compiler does not find */
 #endif
     return x >> 24 | (x >> 8 & 0xff00) | (x << 8 & 0xff0000) | x << 24;
 }
@@ -154,7 +154,7 @@ CODEC_INLINE uint64_t codec_swap64(uint64_t x)
     return (uint64_t)codec_swap32((uint32_t)x) << 32 | codec_swap32((uint32_t)(x >> 32));
 }
 
-/* Between the byte order of a dtype and this machine's, either way. */
+/* Convert words between the byte order of a dtype and this machine's, either way. */
 CODEC_INLINE uint16_t codec_ordered16(enum scand_dtype dtype, uint16_t x)
 {
     return codec_is_swapped(dtype) ? codec_swap16(x) : x;
@@ -170,7 +170,7 @@ CODEC_INLINE uint64_t codec_ordered64(enum scand_dtype dtype, uint64_t x)
     return codec_is_swapped(dtype) ? codec_swap64(x) : x;
 }
 
-/* The nearest integer, of at most 31 bits. */
+/* Returns the nearest integer, of at most 31 bits. */
 CODEC_INLINE int32_t codec_nearest(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -192,11 +192,12 @@ CODEC_INLINE float codec_decode_f16(uint16_t bits)
 CODEC_INLINE uint16_t codec_encode_f16(float x)
 {
     uint32_t sign = codec_bits(x) >> 16 & 0x8000, magnitude = codec_bits(x) & 0x7fffffff;
-    /* Half and so small a number have the unit of f16's denormals, 2^-24, as their last place: adding rounds to it. */
+    /* The sum of 1/2 and so small a number has the unit of f16's denormals, 2^-24, as its last place: adding rounds to
+     * that unit. */
     uint32_t denormal = codec_bits(codec_f32_of_bits(magnitude) + 0.5f) - 0x3f000000;
     uint32_t normal = (magnitude - (112 << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
     uint32_t finite = magnitude < 0x38800000 ? denormal : normal;        /* 2^-14 */
-    uint32_t number = sign | (magnitude < 0x477ff000 ? finite : 0x7c00); /* 65520, half way to what would be next */
+    uint32_t number = sign | (magnitude < 0x477ff000 ? finite : 0x7c00); /* 65520, half way to a next number */
     return (uint16_t)(magnitude > 0x7f800000 ? 0x7e00 : number);
 }
 
@@ -213,7 +214,7 @@ CODEC_INLINE uint16_t codec_encode_bf16(float x)
     return (uint16_t)(x != x ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Integers of up to 2 bytes, and those of files: saturated, and a NaN is 0. */
+/* Integers of up to 2 bytes, and integers of files: values saturate, and a NaN becomes 0. */
 
 CODEC_INLINE int32_t codec_encode_small(float x, float least, float most)
 {
@@ -238,22 +239,22 @@ CODEC_INLINE int32_t codec_encode_i32(double x)
 
 CODEC_INLINE float codec_decode_ibm32(uint32_t bits)
 {
-    /* The power of 16 is the square of the same power of 4. One below 4^-126 is as good as that: the value is 0. Only
-     * the second product is rounded, if it is not that the first is infinite already. */
+    /* The power of 16 is the square of the same power of 4. A power of 4 below 4^-126 can be taken as 4^-126: the value
+     * is 0 either way. Only the second product is rounded, unless the first is infinite already. */
     uint32_t power = bits & 0x7f000000, least = 7 << 24;
     float scale = codec_f32_of_bits((power > least ? power : least) - (13 << 23));
     float magnitude = (float)(int32_t)(bits & 0xffffff) * scale * scale;
     return codec_f32_of_bits(codec_bits(magnitude) | (bits & 0x80000000));
 }
 
-/* Whether codec_encode_ibm32_plain takes it: what is as far from 0 as 2^-123, and finite. */
+/* True when codec_encode_ibm32_plain can encode x: x is finite and at least as far from 0 as 2^-123. */
 CODEC_INLINE bool codec_ibm32_is_plain(float x)
 {
     return fabsf(x) >= 0x1p-123f && fabsf(x) < INFINITY;
 }
 
-/* An f32's exponent, biased so that fours of it begin with powers of 16: upper bits that count those, and lower two
- * bits that say how far to shift the fraction. */
+/* Encodes a number by its f32 exponent, biased so that each four exponents begin with a power of 16: the upper bits
+ * count powers of 16, and the lower two bits say how far to shift the fraction. */
 CODEC_INLINE uint32_t codec_encode_ibm32_plain(float x)
 {
     uint32_t number = codec_bits(fabsf(x) * 0.125f);
@@ -279,7 +280,7 @@ CODEC_INLINE uint16_t codec_load_ordered16(enum scand_dtype dtype, const void *f
     return codec_ordered16(dtype, codec_load16(from));
 }
 
-/* A sample of class f32. */
+/* Decodes a sample of class f32. */
 CODEC_INLINE float codec_decode_f32(enum scand_dtype dtype, const void *from)
 {
     switch (dtype) {
@@ -325,7 +326,7 @@ CODEC_INLINE uint32_t codec_one_nan_f32(float x)
     return x != x ? 0x7fc00000 : codec_bits(x);
 }
 
-/* The bits, as they lie in memory, that a value of class f32 is written as. */
+/* Returns the bits, as they lie in memory, that a value of class f32 is written as. */
 CODEC_INLINE uint32_t codec_encoded_f32(enum scand_dtype dtype, float x)
 {
     switch (dtype) {
@@ -379,7 +380,7 @@ CODEC_INLINE void codec_encode_f32(enum scand_dtype dtype, float x, void *to)
         memcpy(to, &bits, sizeof(bits));
 }
 
-/* A sample of class f64. */
+/* Decodes a sample of class f64. */
 CODEC_INLINE double codec_decode_f64(enum scand_dtype dtype, const void *from)
 {
     switch (dtype) {
@@ -419,7 +420,7 @@ CODEC_INLINE uint64_t codec_one_nan_f64(double x)
     return x != x ? UINT64_C(0x7ff8000000000000) : codec_bits_f64(x);
 }
 
-/* The bits, as they lie in memory, that a value of class f64 is written as. */
+/* Returns the bits, as they lie in memory, that a value of class f64 is written as. */
 CODEC_INLINE uint64_t codec_encoded_f64(enum scand_dtype dtype, double x)
 {
     switch (dtype) {

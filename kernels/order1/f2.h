@@ -80,7 +80,7 @@ F2_INLINE struct f2 f2_from_f32(float x)
     return r;
 }
 
-/* A double as a double-word: its 24 leading bits, then as many of the rest as a float holds. */
+/* Converts a double to a double-word: its 24 leading bits, then as many of the rest as a float holds. */
 F2_INLINE struct f2 f2_from_f64(double x)
 {
     struct f2 r;

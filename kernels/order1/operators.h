@@ -13,7 +13,7 @@
 #include "kernels/order1/dtypes.h"
 #include "kernels/order1/f2.h"
 
-/* max and min leave LEFT where both are equal, or it is NaN. */
+/* The larger and the smaller of two values: LEFT where both are equal, or LEFT is NaN. */
 #define OPERATOR_MAX(LEFT, RIGHT) ((RIGHT) > (LEFT) || (RIGHT) != (RIGHT) ? (RIGHT) : (LEFT))
 #define OPERATOR_MIN(LEFT, RIGHT) ((RIGHT) < (LEFT) || (RIGHT) != (RIGHT) ? (RIGHT) : (LEFT))
 
@@ -59,7 +59,7 @@ static_assert((int)SCAND_OPERATOR_COUNT == NUMBER_OPERATOR_COUNT + 1,
 #define OPERATOR_WHOLE(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, OP)  (OP) == SCAND_OPERATOR_##NAME ? (EMPTY_WHOLE):
 #define OPERATOR_IS(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, OP)     (OP) == SCAND_OPERATOR_##NAME ||
 
-/* Of an operator on numbers of one type: what it makes of two numbers, and what exclusive scans begin with. */
+/* The result of an operator on two numbers, and the values that exclusive scans begin with. */
 #define OPERATOR_APPLY(OP, LEFT, RIGHT) (NUMBER_OPERATORS(OPERATOR_RESULT, LEFT, RIGHT, OP)(LEFT))
 #define OPERATOR_EMPTY_REAL(OP)         (NUMBER_OPERATORS(OPERATOR_REAL, , , OP) 0.0)
 #define OPERATOR_EMPTY_WHOLE(OP)        (NUMBER_OPERATORS(OPERATOR_WHOLE, , , OP) UINT64_C(0))
@@ -85,13 +85,14 @@ F2_INLINE struct f2 f2_apply_f32(enum scand_operator op, struct f2 left, float r
     return left;
 }
 
-/* What integers' bits are flipped by while they are compared as unsigned ones. */
+/* Returns the bits by which integers are flipped while they are compared as unsigned integers. */
 static inline uint64_t operator_flip(enum scand_operator op, enum scand_dtype dtype)
 {
     return OPERATOR_COMPARES(op) && codec_class(dtype) == SCAND_CLASS_SIGNED ? UINT64_C(1) << 63 : 0;
 }
 
-/* What an exclusive scan of integers begins with, extended to 64 bits: max and min with an end of the dtype. */
+/* Returns the value that an exclusive scan of integers begins with, extended to 64 bits: for max and min an end of the
+ * dtype's range. */
 static inline uint64_t operator_empty_whole(enum scand_operator op, enum scand_dtype dtype)
 {
     const uint64_t empty = OPERATOR_EMPTY_WHOLE(op) ^ operator_flip(op, dtype);

@@ -1,5 +1,5 @@
 /*
- * What reductions on a processor share.
+ * Parts that all reductions on a processor share.
  */
 #include "kernels/order1/reduce.h"
 
@@ -12,7 +12,7 @@ static enum scand_operator operator_of(enum scand_reduction reduction)
         return SCAND_OPERATOR_MIN;
     case SCAND_REDUCTION_MAX:
         return SCAND_OPERATOR_MAX;
-    case SCAND_REDUCTION_NONE: /* a scan has its own */
+    case SCAND_REDUCTION_NONE: /* scans have an operator of their own */
     case SCAND_REDUCTION_SUM:
     case SCAND_REDUCTION_MEAN:
     case SCAND_REDUCTION_RMS:

@@ -21,10 +21,10 @@
 extern "C" {
 #endif
 
-/* A rule whose one pass, operator and accumulator are those of the total. */
+/* Returns a rule whose one pass, operator and accumulator are those of the total. */
 struct scan_rule reduce_rule(enum scand_reduction reduction, enum scand_dtype input, enum scand_dtype output);
 
-/* The result of floats from their total, or from the extreme among them. */
+/* Returns the result of floats from their total, or from the extreme among them. */
 CODEC_INLINE double reduce_finish(enum scand_reduction reduction, double total, uint64_t length)
 {
     if (reduction == SCAND_REDUCTION_MEAN || reduction == SCAND_REDUCTION_RMS)
@@ -32,13 +32,13 @@ CODEC_INLINE double reduce_finish(enum scand_reduction reduction, double total, 
     return reduce_squares(reduction) ? sqrt(total) : total;
 }
 
-/* The same of squares of any size. */
+/* Returns the result from a total of squares of any size. */
 CODEC_INLINE double reduce_finish_squares(enum scand_reduction reduction, struct squares total, uint64_t length)
 {
     return reduce_finish(reduction, total.sum, length) * squares_factor(-total.range);
 }
 
-/* Writes the result of row `row`, whose samples make `total`; NULL where it has none. */
+/* Writes the result of row `row`, whose samples make `total`; NULL for a row without samples. */
 union sum;
 void reduce_store(const struct scan_rows *rows, uint64_t row, const union sum *total);
 

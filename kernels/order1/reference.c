@@ -29,19 +29,19 @@ static uint64_t leaf_length(const struct pass *pass, uint64_t leaf)
     return rest < ORDER_LEAF ? rest : ORDER_LEAF;
 }
 
-/* Where the j-th sample of a leaf, in the order of the pass, lies in the row. */
+/* Returns the place in the row of a leaf's j-th sample, in the order of the pass. */
 static uint64_t leaf_at(const struct pass *pass, uint64_t leaf, uint64_t j)
 {
     return leaf * ORDER_LEAF + (pass->backward ? leaf_length(pass, leaf) - 1 - j : j);
 }
 
-/* Whether sample i is half of itself in every sum. */
+/* True when only half of sample i counts in every sum. */
 static bool is_halved(const struct pass *pass, uint64_t i)
 {
     return pass->kind == SCAND_KIND_TRAPEZOID && i == (pass->backward ? pass->length - 1 : 0);
 }
 
-/* The j-th sample of a leaf as a sum. */
+/* Returns the j-th sample of a leaf as a sum. */
 static union sum leaf_sample(const struct pass *pass, uint64_t leaf, uint64_t j)
 {
     uint64_t i = leaf_at(pass, leaf, j);
@@ -61,7 +61,8 @@ static union sum leaf_total(const struct pass *pass, uint64_t leaf)
     return sum;
 }
 
-/* Replaces the samples of a leaf by their values. Nothing precedes the first leaf: its carry is NULL, no identity. */
+/* Replaces the samples of a leaf by their values. Nothing precedes the first leaf: its carry is NULL, not an identity.
+ */
 static void leaf_values(const struct pass *pass, uint64_t leaf, const union sum *carry)
 {
     union sum sum = carry ? *carry : leaf_sample(pass, leaf, 0);
@@ -129,7 +130,7 @@ static void row_run(const struct scan_rule *rule, union sample *row, const union
     }
 }
 
-/* The squares of a leaf's samples, which are multiplied by `factor`. */
+/* Adds the squares of a leaf's samples, each multiplied by `factor` before. */
 static double leaf_squares(const struct pass *pass, uint64_t leaf, double factor)
 {
     double sum = 0;
@@ -151,7 +152,7 @@ static uint64_t pass_squares(const struct pass *pass, union sum *leaves)
     return leaf_count;
 }
 
-/* The total of a row, from which its reduction is made. */
+/* Returns the total of a row, from which its reduction is made. */
 static union sum row_total(const struct scan_rule *rule, union sample *row, uint64_t length, union sum *leaves)
 {
     struct pass pass = {
@@ -183,7 +184,7 @@ static void row_read(const struct scan_rows *rows, uint64_t index, union sample 
         row[i] = sample_read(rows->rule.input, input);
 }
 
-/* The coefficients of a row's samples, in the accumulator. */
+/* Fills in the coefficients of a row's samples, in the accumulator. */
 static void row_factors(const struct scan_rows *rows, uint64_t index, union number *factors)
 {
     enum scand_accumulator accumulator = arithmetic_of(&rows->rule).accumulator;
@@ -220,7 +221,7 @@ static int ragged_reference(const struct scan_rows *rows, uint64_t first, uint64
     return error;
 }
 
-/* Of rows without samples there are only reductions. */
+/* Stores the results of rows without samples, which only reductions have. */
 static int empty_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
 {
     for (uint64_t r = first; r < first + count && rows->rule.operation == SCAND_OPERATION_REDUCE; r++)

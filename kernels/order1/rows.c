@@ -1,5 +1,5 @@
 /*
- * Where rows lie.
+ * The places of rows in memory.
  */
 #include "kernels/scan.h"
 

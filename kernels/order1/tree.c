@@ -1,7 +1,7 @@
 /*
  * The tree of order 1: groups of ORDER_FAN members, Kogge-Stone prefixes inside a group, and the same again over the
- * totals of the groups. Members are visited in the order of the pass: `at` is where the j-th visited one of a group
- * lies.
+ * totals of the groups. Members are visited in the order of the pass; group_at finds the place of the j-th member
+ * visited.
  */
 #include "kernels/order1/tree.h"
 
@@ -25,7 +25,7 @@ static union sum *group_at(const struct group *group, uint64_t j)
     return &group->members[group->backward ? group->count - 1 - j : j];
 }
 
-/* Totals to inclusive prefixes: the Kogge-Stone network. */
+/* Turns totals into inclusive prefixes, by the Kogge-Stone network. */
 static void group_scan(struct arithmetic arithmetic, const struct group *group)
 {
     for (uint64_t distance = 1; distance < group->count; distance *= 2)
@@ -33,7 +33,7 @@ static void group_scan(struct arithmetic arithmetic, const struct group *group)
             *group_at(group, j) = sum_add(arithmetic, *group_at(group, j - distance), *group_at(group, j));
 }
 
-/* Inclusive prefixes to carries; `outer` is the carry into the group, NULL into the very first one. */
+/* Turns inclusive prefixes into carries; `outer` is the carry into the group, NULL into the very first group. */
 static void group_carries(struct arithmetic arithmetic, const struct group *group, const union sum *outer)
 {
     for (uint64_t j = group->count - 1; j >= 1; j--) {

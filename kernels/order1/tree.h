@@ -6,7 +6,7 @@
 
 #include "kernels/order1/accumulator.h"
 
-/* How many sums tree_carries needs as workspace. */
+/* Returns how many sums tree_carries needs as workspace. */
 uint64_t tree_workspace(uint64_t count);
 
 /*
@@ -16,7 +16,7 @@ uint64_t tree_workspace(uint64_t count);
  */
 void tree_carries(struct arithmetic arithmetic, bool backward, union sum *totals, uint64_t count, union sum *workspace);
 
-/* The total of `count` members in a forward pass. What `totals` holds afterwards has no meaning. */
+/* Returns the total of `count` members in a forward pass. The contents of `totals` mean nothing afterwards. */
 union sum tree_total(struct arithmetic arithmetic, union sum *totals, uint64_t count);
 
 #endif

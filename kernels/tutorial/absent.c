@@ -1,5 +1,5 @@
 /*
- * In place of the variants' code for CUDA, where it was not built (SCAND_TUTORIAL): every run is refused.
+ * Stands in for the variants' code for CUDA where that was not built (SCAND_TUTORIAL): every run is refused.
  */
 #include <driver_types.h>
 

@@ -71,10 +71,11 @@ INLINE f32_sum f32_sum_from_lane(int start, f32_sum a, f32_sum b)
     return f32_from_lane(start, a, b);
 }
 
-/* Where a tile of words of so many bytes has its `row`-th samples, from `lane` on. A tile may lie anywhere. */
+/* Returns the address of a tile's `row`-th samples, from `lane` on, in words of so many bytes. A tile may lie anywhere.
+ */
 #define TILE_AT(TILE, ROW, LANE, BYTES) ((TILE) + ((ROW)*ORDER_FAN + (LANE)) * (int)(BYTES))
 
-/* One sample of a tile in each lane, as a sum; `wide`: of 8 bytes. There are no such samples with f32. */
+/* Reads one sample of a tile in each lane, as a sum; `wide`: samples of 8 bytes, which f32 does not have. */
 INLINE f32_sum f32_sum_sample(const char *tile, bool wide, int row, int lane)
 {
     (void)wide;
@@ -260,7 +261,7 @@ INLINE f2_sum f2_sum_from_lane(int start, f2_sum a, f2_sum b)
     return (f2_sum){f32_from_lane(start, a.high, b.high), f32_from_lane(start, a.low, b.low)};
 }
 
-/* In a wide tile lie all high words, then all low ones. */
+/* Reads a sample in each lane. A wide tile has all high words, then all low ones. */
 INLINE f2_sum f2_sum_sample(const char *tile, bool wide, int row, int lane)
 {
     f32_vector high = f32_load(TILE_AT(tile, row, lane, sizeof(float)));
@@ -306,7 +307,7 @@ INLINE void f2_sum_value(char *tile, bool wide, int row, int lane, f2_sum sum)
         f32_store(TILE_AT(tile, ORDER_LEAF + row, lane, sizeof(float)), sum.low);
 }
 
-/* exact: integers, which are always wide. What moves lanes only moves bits, so that it can be that of f64. */
+/* exact: integers, which are always wide. Moving lanes only moves bits, so f64's functions serve. */
 
 #define EXACT_SELECT(WHERE, A, B) ((u64_vector)F64_SELECT(WHERE, (f64_vector)(A), (f64_vector)(B)))
 
@@ -354,8 +355,8 @@ INLINE void exact_sum_write(char *to, exact_sum sum, bool wide)
     f64_store(to, (f64_vector)sum);
 }
 
-/* exact32: of integers of 32 bits, which become others of 32 bits, that part of sums and products. What moves lanes can
- * be that of f32. */
+/* exact32: the 32 bits of sums and products of 32-bit integers whose results have 32 bits, too. Moving lanes only moves
+ * bits, so f32's functions serve. */
 
 SUM_OPERATOR(exact32, sum, (left + right))
 SUM_OPERATOR(exact32, prod, (left * right))

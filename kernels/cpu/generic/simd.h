@@ -31,7 +31,7 @@ typedef uint64_t u64_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
 #define LANES_8(N, STEP)  LANES_4(N, STEP), LANES_4((N) + 4 * (STEP), STEP)
 #define LANES_16(N, STEP) LANES_8(N, STEP), LANES_8((N) + 8 * (STEP), STEP)
 
-/* Of two vectors of L lanes by turns, from n on. */
+/* Lists of the lanes of two vectors of L lanes by turns, from n on. */
 #define TURNS_2(N, L)  (N), (L) + (N)
 #define TURNS_4(N, L)  TURNS_2(N, L), TURNS_2((N) + 1, L)
 #define TURNS_8(N, L)  TURNS_4(N, L), TURNS_4((N) + 2, L)
@@ -59,7 +59,8 @@ typedef uint64_t u64_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
 #define SHIFT(LIST, LANES, BEFORE, VECTOR, DISTANCE) \
     __builtin_shufflevector(BEFORE, VECTOR, LIST((LANES) - (DISTANCE) % (LANES), 1))
 
-/* The same downwards: those that enter come from the begin of `after`. */
+/* Lane j of (vector, after) shifted by `distance` lanes downwards: the lanes that enter come from the begin of `after`.
+ */
 #define SHIFT_DOWN(LIST, LANES, VECTOR, AFTER, DISTANCE) \
     __builtin_shufflevector(VECTOR, AFTER, LIST((DISTANCE) % (LANES), 1))
 
@@ -117,7 +118,7 @@ INLINE f32_vector f32_load_some(const void *from, int count)
 
 #endif
 
-/* GCC 12 makes several instructions of the conversions that are one. */
+/* Converts by an intrinsic, since GCC 12 makes several instructions of conversions that are one. */
 INLINE f64_vector f64_load_f32(const void *from)
 {
     f32_half half;
@@ -254,7 +255,7 @@ INLINE bool f64_any(i64_vector where)
 #endif
 }
 
-/* a in the lanes lane >= start, b in the others. */
+/* Selects a in the lanes lane >= start, b in the others. */
 INLINE f32_vector f32_from_lane(int start, f32_vector a, f32_vector b)
 {
     static const int32_t lanes[16] = {LANES_16(0, 1)};
@@ -271,7 +272,7 @@ INLINE f64_vector f64_from_lane(int start, f64_vector a, f64_vector b)
     return F64_SELECT(lane >= (int64_t)start, a, b);
 }
 
-/* a x b + c, rounded once. */
+/* Returns a x b + c, rounded once. */
 INLINE f32_vector f32_fma(f32_vector a, f32_vector b, f32_vector c)
 {
 #if CPU_VECTOR_BYTES == 64 && defined(__AVX512F__)
@@ -401,7 +402,7 @@ INLINE void f32_half_square(f32_vector *row)
     f32_part_squares(row, F32_LANES / 2, 4);
 }
 
-/* And back. */
+/* Transposes half squares back. */
 INLINE void f32_half_square_back(f32_vector *row)
 {
 #pragma GCC unroll 2

@@ -21,7 +21,7 @@ GPU_INLINE void norm_store(double *output, double sum, double *results)
     __syncthreads();
 }
 
-/* Four neighbouring samples, in one load where the row is aligned. */
+/* Loads four neighbouring samples, in one load where the row is aligned. */
 GPU_INLINE float4 load_4(const float *x, bool aligned)
 {
     if (aligned)

@@ -7,7 +7,7 @@
 
 #include "kernels/tutorial/norm/norm.cuh"
 
-#define EACH       16   /* samples that a thread takes at least, where there are as many */
+#define EACH       16   /* least samples of a thread, where there are as many */
 #define BLOCKS_MAX 1024 /* thread blocks of a row */
 
 static __global__ void norms_zero(double *output, uint64_t rows)

@@ -10,7 +10,7 @@
 #include "kernels/tutorial/reduce/reduce.h"
 #include "kernels/tutorial/scan/launch.cuh"
 
-#define THREADS 256 /* of a thread block, in all of them */
+#define THREADS 256 /* threads of a thread block, in all rungs */
 
 /* An operation: what it makes of a sample, how two results become one, and what changes nothing. */
 struct op_sum {
@@ -64,7 +64,7 @@ struct level {
     uint64_t rows, length, parts;
     double *output;
     enum scand_reduction op;
-    uint64_t samples; /* of a whole row */
+    uint64_t samples; /* samples of a whole row */
 };
 
 /* What one thread block reduces at a time. */
@@ -107,13 +107,13 @@ static __global__ void __launch_bounds__(THREADS) level_kernel(struct level leve
     }
 }
 
-/* Also a row of no samples has a result. */
+/* Returns the number of a row's parts; a row of no samples has a result, too. */
 static inline uint64_t level_parts(uint64_t length, uint64_t span)
 {
     return length > span ? parts_of(length, span) : 1;
 }
 
-/* Launch after launch until one result per row is left. First takes samples, Later results. */
+/* Launches kernel after kernel until one result per row is left. First takes samples, Later results. */
 template <class Rung, class First, class Later>
 static int levels_launch(const struct reduce_rows *rows, void *workspace, cudaStream_t stream)
 {

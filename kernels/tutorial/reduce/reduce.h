@@ -100,7 +100,7 @@ struct reduce_rows reduce_rows_from(const struct scan_rows *rows, uint64_t first
 
 struct CUstream_st;
 
-/* Device memory that reduction_run needs; 0: none. */
+/* Returns how much device memory reduction_run needs; 0: none. */
 uint64_t reduction_workspace_bytes(enum reduction_id id, const struct reduce_rows *rows);
 
 /*

@@ -7,7 +7,7 @@
 
 #include "kernels/tutorial/reduce/reduce.cuh"
 
-/* By the first warp: 64 results to one, in lane 0. */
+/* Combines, in the first warp, 64 results to one, in lane 0. */
 template <class Op> GPU_INLINE double warp_tree(double *results)
 {
     int t = threadIdx.x;

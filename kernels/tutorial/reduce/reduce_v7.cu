@@ -14,7 +14,7 @@
 
 #define WARPS (THREADS / WARP)
 
-/* `lanes` values to one, in lane 0. */
+/* Combines the values of LANES lanes to one, in lane 0. */
 template <class Op, int LANES> GPU_INLINE double lanes_combine(double value)
 {
 #pragma unroll

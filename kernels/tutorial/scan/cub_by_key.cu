@@ -17,9 +17,9 @@
 
 #include "kernels/tutorial/scan/common.cuh"
 
-#define SAMPLES_MAX UINT32_C(0x80000000) /* of a call, so that indices are 32-bit; a longer batch takes several */
+#define SAMPLES_MAX UINT32_C(0x80000000) /* of a call, whose indices are 32-bit; a longer batch takes several calls */
 
-/* Index to number of the row. */
+/* Maps an index to the number of its row. */
 struct row_number {
     uint32_t length;
 
@@ -29,7 +29,7 @@ struct row_number {
     }
 };
 
-/* Index to sample, in the order of a pass, for rows with gaps between them. */
+/* Maps an index to its sample, in the order of a pass, for rows with gaps between them. */
 struct sample_offset {
     uint32_t length;
     int64_t pitch, step; /* in samples */
@@ -61,7 +61,8 @@ static bool is_packed(struct side side, uint64_t length)
     return side.pitch == (int64_t)(length * sizeof(float));
 }
 
-/* Packed rows are one array: forward from its beginning, and backward from its end, where the last row is the first. */
+/* Scans all rows. Packed rows are one array: forward from its beginning, and backward from its end, where the last row
+ * comes first. */
 static cudaError_t rows_scan(void *workspace, size_t *bytes, const struct pass &pass, cudaStream_t stream)
 {
     uint64_t rows = pass.rows, length = pass.length;

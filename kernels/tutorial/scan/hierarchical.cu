@@ -12,7 +12,7 @@
  */
 #include "kernels/tutorial/scan/tile.cuh"
 
-/* A number below rows x tiles, as a tile of a row. */
+/* A tile of a row, by a number below rows x tiles. */
 struct place {
     uint64_t row, tile;
 };
@@ -22,7 +22,7 @@ GPU_INLINE struct place place_of(uint64_t number, uint64_t tiles)
     return {number / tiles, number % tiles};
 }
 
-/* Kernel 1: every tile by itself. */
+/* Kernel 1 scans every tile by itself. */
 static __global__ void __launch_bounds__(THREADS) tiles_kernel(struct pass pass, uint64_t tiles, float *totals)
 {
     __shared__ struct tile tile;
@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(THREADS) tiles_kernel(struct pass pass,
     }
 }
 
-/* Kernel 2: the totals of each row, as coarsened scans samples. */
+/* Kernel 2 scans the totals of each row, as coarsened scans samples. */
 static __global__ void __launch_bounds__(THREADS) totals_kernel(struct side totals, uint64_t rows, uint64_t tiles)
 {
     __shared__ struct tile tile;
@@ -46,7 +46,7 @@ static __global__ void __launch_bounds__(THREADS) totals_kernel(struct side tota
         row_scan(totals[number], totals[number], tiles, &tile);
 }
 
-/* Kernel 3: the first tile of a row has nothing before it. */
+/* Kernel 3 adds to each tile the sum before it; the first tile of a row has nothing before it. */
 static __global__ void __launch_bounds__(THREADS) carries_kernel(struct pass pass, uint64_t tiles, const float *sums)
 {
     for (uint64_t number = blockIdx.x; number < pass.rows * tiles; number += gridDim.x) {

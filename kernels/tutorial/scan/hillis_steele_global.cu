@@ -13,7 +13,7 @@
 #define THREADS       256
 #define GRID_ROWS_MAX 65535
 
-/* One step; distance 0 copies. */
+/* Runs one step; distance 0 copies. */
 static __global__ void step_kernel(struct pass pass, uint64_t distance)
 {
     uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;

@@ -13,7 +13,7 @@
 
 #define TILE 1024 /* samples, and threads */
 
-/* The scan of a tile, one sample per thread; returns the buffer that holds it. */
+/* Scans a tile, one sample per thread. Returns the buffer that holds the result. */
 GPU_INLINE float *tile_scan(float buffers[2][TILE])
 {
     int i = threadIdx.x, from = 0;

@@ -14,7 +14,7 @@
 
 #define TILE 1024 /* samples, and threads */
 
-/* This thread's inclusive prefix. The tile holds all of them then. */
+/* Returns this thread's inclusive prefix. The tile then holds the prefixes of all threads. */
 GPU_INLINE float tile_scan(float sum, float tile[TILE])
 {
     int i = threadIdx.x;

@@ -10,7 +10,7 @@
 
 #define TILE 1024 /* samples, and threads */
 
-/* This thread's inclusive prefix; *last becomes that of the last thread. */
+/* Returns this thread's inclusive prefix; *last becomes that of the last thread. */
 GPU_INLINE float tile_scan(float sum, float buffers[2][TILE], float *last)
 {
     int i = threadIdx.x, from = 0;
@@ -27,7 +27,7 @@ GPU_INLINE float tile_scan(float sum, float buffers[2][TILE], float *last)
     return sum;
 }
 
-/* Ten steps end in the buffer that they began in: two barriers lie between its last use and its next. */
+/* Scans a row. Ten steps end in the buffer that they began in: two barriers lie between its last use and its next. */
 GPU_INLINE void row_scan(struct row x, struct row y, uint64_t length, float buffers[2][TILE])
 {
     float carry = 0, last;

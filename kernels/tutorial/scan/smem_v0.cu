@@ -13,8 +13,8 @@
  */
 #include "kernels/tutorial/scan/common.cuh"
 
-/* One tile of a warp's rows, of which `rows` are left; x is this lane's column in the first one. All samples are on
- * their way before the first is stored. */
+/* Loads one tile of a warp's rows, of which `rows` are left; x is this lane's column in the first row. All loads are
+ * issued before the first sample is stored. */
 template <int PAD>
 GPU_INLINE void tile_load(const float *x, int64_t pitch, int rows, bool inside, float tile[][WARP + PAD])
 {
@@ -38,7 +38,7 @@ template <int PAD> GPU_INLINE void tile_store(float *y, int64_t pitch, int rows,
     __syncwarp();
 }
 
-/* This lane's row of the tile. */
+/* Scans this lane's row of the tile. */
 template <class Sum> GPU_INLINE void tile_scan(float *tile, int count, typename Sum::type *sum, bool begins)
 {
 #pragma unroll

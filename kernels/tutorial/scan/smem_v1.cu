@@ -12,7 +12,7 @@
 
 template <int PAD> using tile_rows = float[WARP][WARP + PAD];
 
-/* The column of a full tile that belongs to this lane. */
+/* Loads this lane's column of a full tile. */
 template <int PAD>
 GPU_INLINE void full_load(const struct pass &pass, uint64_t row, uint64_t column, tile_rows<PAD> &tile)
 {
@@ -25,7 +25,7 @@ GPU_INLINE void full_load(const struct pass &pass, uint64_t row, uint64_t column
         tile[r][threadIdx.x] = loaded[r];
 }
 
-/* The same at the edges, where `rows` rows are left. */
+/* Loads this lane's column of a tile at the edges, where `rows` rows are left. */
 template <int PAD>
 GPU_INLINE void edge_load(const struct pass &pass, uint64_t row, uint64_t column, int rows, tile_rows<PAD> &tile)
 {
@@ -41,8 +41,8 @@ GPU_INLINE void tile_store(const struct pass &pass, uint64_t row, uint64_t colum
         pass.y[row + r][column] = tile[r][threadIdx.x];
 }
 
-/* This lane's row. The first sample is the first sum: added to zero, -0 would be 0, and an infinity, in f2, a NaN.
- * Where `begins` is known to the compiler, that takes no branch. */
+/* Scans this lane's row. The first sample is the first sum: added to zero, -0 would be 0, and an infinity, in f2, a
+ * NaN. Where `begins` is known to the compiler, that takes no branch. */
 template <class Sum> GPU_INLINE void row_scan(float *tile, int columns, typename Sum::type *sum, bool begins)
 {
 #pragma unroll

@@ -22,7 +22,8 @@ struct tile {
     float totals[2][THREADS];
 };
 
-/* Phase 2: the inclusive prefix of this thread's total. All have stored theirs when it returns. */
+/* Phase 2 returns the inclusive prefix of this thread's total. All threads have stored their prefixes when it returns.
+ */
 GPU_INLINE float totals_scan(float sum, float buffers[2][THREADS])
 {
     int i = threadIdx.x, from = 0;
@@ -54,7 +55,7 @@ GPU_INLINE float tile_scan(struct tile *tile)
     return total;
 }
 
-/* `count` samples of a row from `first` on, and zeros after them. */
+/* Loads `count` samples of a row from `first` on, and zeros after them. */
 GPU_INLINE void tile_load(struct tile *tile, struct row x, uint64_t first, int count)
 {
     for (int i = threadIdx.x; i < TILE; i += THREADS)

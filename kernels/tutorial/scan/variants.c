@@ -23,7 +23,7 @@ int variant_find(const char *name)
     return -1;
 }
 
-/* Of the others nothing but names is linked into a build without CUDA. */
+/* The functions of the variants for the processor. A build without CUDA links only the names of the others. */
 #define RUN_CPU(SYMBOL)                                                 SYMBOL
 #define RUN_CUDA(SYMBOL)                                                NULL
 #define X(SYMBOL, NAME, WHERE, ACCUMULATORS, ORDER, WORKSPACE, TEACHES) RUN_##WHERE(SYMBOL),

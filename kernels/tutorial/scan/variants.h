@@ -76,7 +76,7 @@ struct variant {
     const char *name;
     const char *teaches;
     unsigned accumulators; /* bit 1 << enum scand_accumulator */
-    bool on_cpu;           /* takes host memory and returns when done; otherwise on the current CUDA device */
+    bool on_cpu;           /* runs on host memory and returns when done; otherwise on the current CUDA device */
     bool fixed_order;      /* two runs give the same bits */
 };
 
@@ -91,7 +91,7 @@ int variant_find(const char *name);
 
 struct CUstream_st;
 
-/* Memory that variant_run needs, of the kind that the samples lie in; 0: none. */
+/* Returns how much memory variant_run needs, of the kind that the samples lie in; 0: none. */
 uint64_t variant_workspace_bytes(enum variant_id id, const struct variant_scan *scan);
 
 /*

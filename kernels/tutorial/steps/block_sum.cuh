@@ -21,7 +21,7 @@ static __global__ void __launch_bounds__(THREADS)
     });
 }
 
-/* Of an even factor. */
+/* Adds samples two at a time, for an even factor. */
 template <enum scand_dtype DTYPE>
 static __global__ void __launch_bounds__(THREADS)
     block_sum_by_twos(const __grid_constant__ struct step_rows rows, uint64_t factor,

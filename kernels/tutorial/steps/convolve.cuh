@@ -23,7 +23,7 @@ GPU_INLINE double fused(double tap, double sample, double sum)
     return fma(tap, sample, sum);
 }
 
-/* Output i of a row: sample(k) is the one of tap k, for the taps that have one. Sum is float or double. */
+/* Returns output i of a row: sample(k) is the sample of tap k, for the taps that have one. Sum is float or double. */
 template <class Sum, class Tap, class Sample>
 GPU_INLINE void put_output(const struct convolve_row &row, int64_t taps, int64_t i, Tap tap, Sample sample)
 {
@@ -40,10 +40,10 @@ GPU_INLINE float sample_at(const struct convolve_row &row, int64_t j)
     return step_get_f32(F32, row.x + j * row.x_stride);
 }
 
-/* The filter that all rows have, where there is one. Launches of one stream have it in turns. */
+/* The filter that all rows have, where there is one. The launches of one stream use it in turns. */
 static __constant__ float constant_filter[LIMIT_TAPS];
 
-/* Whether all rows have the same taps, side by side. */
+/* True when all rows have the same taps, side by side. */
 static inline bool filter_is_shared(const struct step_rows *rows, const struct convolve *convolve)
 {
     const struct step_operand *filter = &rows->further[0];
@@ -53,7 +53,7 @@ static inline bool filter_is_shared(const struct step_rows *rows, const struct c
     return shared;
 }
 
-/* From device memory to where a launch behind it on the stream reads it as a constant. */
+/* Copies the taps from device memory to where a later launch on the stream reads them as constants. */
 static inline cudaError_t filter_copy(const struct step_rows *rows, const struct convolve *convolve, void *stream)
 {
     return cudaMemcpyToSymbolAsync(constant_filter, rows->further[0].origin, convolve->taps * sizeof(float), 0,

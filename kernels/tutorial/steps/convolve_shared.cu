@@ -12,7 +12,7 @@
  */
 #include "kernels/tutorial/steps/convolve.cuh"
 
-/* Samples first + start and on, as many as THREADS outputs need; those outside the row are never read. */
+/* Loads the samples from first + start on, as many as THREADS outputs need; samples outside the row are never read. */
 GPU_INLINE void stage(const struct convolve_row &row, int64_t taps, int64_t first, float *staged)
 {
     for (int64_t k = threadIdx.x; k < THREADS + taps - 1; k += THREADS) {

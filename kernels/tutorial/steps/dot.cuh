@@ -13,7 +13,7 @@
 #include "kernels/tutorial/steps/steps.h"
 
 #define THREADS    256
-#define EACH       16 /* samples that a thread adds at least, where rows are long enough */
+#define EACH       16 /* least samples that a thread adds, where rows are long enough */
 #define BLOCKS_MAX 32 /* thread blocks along a row */
 
 static __global__ void dot_zero(const __grid_constant__ struct step_rows rows,
@@ -43,7 +43,7 @@ GPU_INLINE float product(const struct step_rows &rows, const char *x, const char
            step_get_f32(DTYPE, y + (int64_t)i * rows.further[DOT_OTHER].stride);
 }
 
-/* Of 32 lanes, in lane 0. */
+/* Returns the sum of 32 lanes, in lane 0. */
 GPU_INLINE float warp_sum(float sum)
 {
 #pragma unroll

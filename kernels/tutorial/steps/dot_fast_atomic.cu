@@ -12,7 +12,7 @@
  */
 #include "kernels/tutorial/steps/dot_halves.cuh"
 
-/* Whether another row of the tile has its result there. */
+/* True when another row of the tile has its result at this address. */
 GPU_INLINE bool is_result(const struct step_rows &rows, const struct step_tile &tile, uint64_t row, const char *at)
 {
     return row >= tile.first_row && row < tile.first_row + tile.row_count && step_row(&rows, &rows.output, row) == at;

@@ -6,13 +6,13 @@
 
 #include "kernels/tutorial/steps/dot.cuh"
 
-/* Whether a row's halves can be read by twos. */
+/* True when a row's halves can be read by twos. */
 GPU_INLINE bool lies_in_pairs(const struct step_operand &operand, const char *row)
 {
     return operand.stride == sizeof(__half) && (uintptr_t)row % sizeof(__half2) == 0;
 }
 
-/* What this warp adds of a row, in its first lane. */
+/* Returns the sum of this warp's part of a row, in its first lane. */
 GPU_INLINE float row_sum(const struct step_rows &rows, uint64_t row)
 {
     const struct step_operand &other = rows.further[DOT_OTHER];

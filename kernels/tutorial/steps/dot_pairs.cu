@@ -11,7 +11,7 @@
  */
 #include "kernels/tutorial/steps/dot_halves.cuh"
 
-/* Whether the result of a row and the one of the next row are an aligned pair. */
+/* True when the result of a row and the result of the next row are an aligned pair. */
 GPU_INLINE bool begins_pair(const struct step_rows &rows, const struct step_tile &tile, uint64_t row, const char *at)
 {
     return row + 1 < tile.first_row + tile.row_count && (uintptr_t)at % sizeof(__half2) == 0 &&

@@ -17,7 +17,7 @@
 #include "kernels/tutorial/steps/steps.h"
 
 #define THREADS    256
-#define EACH       16  /* samples that a thread adds at least, where there are enough */
+#define EACH       16  /* least samples that a thread adds, where there are enough */
 #define BLOCKS_MAX 256 /* thread blocks for a tile */
 #define F32        SCAND_DTYPE_F32
 

@@ -12,7 +12,7 @@
 
 #define F16 SCAND_DTYPE_F16
 
-/* A functor on both halves of a word. */
+/* Applies a functor to both halves of a word. */
 template <class Functor> struct Apply2 {
     Functor apply;
 

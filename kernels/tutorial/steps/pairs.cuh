@@ -1,5 +1,5 @@
 /*
- * Two neighbouring elements of a row, floats or halves, that travel at once: 8 bytes or 4.
+ * Pairs of neighbouring elements of a row, floats or halves, that are moved at once: 8 bytes or 4.
  */
 #ifndef KERNELS_TUTORIAL_STEPS_PAIRS_CUH
 #define KERNELS_TUTORIAL_STEPS_PAIRS_CUH

@@ -72,13 +72,13 @@ extern const struct step_variant step_variant_list[STEP_VARIANT_COUNT];
 /* The index of a name in step_variant_list, or -1. */
 int step_variant_find(const char *name);
 
-/* As a step_launch of step.h; cudaErrorNotSupported for operands of other dtypes, results beside the output, results
- * that do not lie at multiples of their size, ragged rows, and in a build without SCAND_TUTORIAL. Only in a build with
- * CUDA. */
+/* Launches a variant, as a step_launch of step.h does. Returns cudaErrorNotSupported for operands of other dtypes,
+ * results beside the output, results that do not lie at multiples of their size, ragged rows, and in a build without
+ * SCAND_TUTORIAL. Only in a build with CUDA. */
 int step_variant_launch(enum step_variant_id id, const struct step_rows *rows, const void *params,
                         const struct step_tiles *tiles, uint64_t begin, uint64_t end, void *stream);
 
-/* One per row of the list; callers use step_variant_launch. */
+/* One launcher per row of the list; callers use step_variant_launch. */
 #define X(SYMBOL, NAME, OPERATION, KERNEL, DTYPE, ORDER, TEACHES) step_launch SYMBOL;
 STEP_VARIANTS(X)
 #undef X

@@ -9,7 +9,7 @@
 static step_launch *const codes[STEP_VARIANT_COUNT] = {STEP_VARIANTS(X)};
 #undef X
 
-/* Atomic additions need it. */
+/* True when an operand's elements lie at multiples of their size, which atomic additions need. */
 static bool is_aligned(const struct step_rows *rows, const struct step_operand *operand)
 {
     uint64_t misaligned = (uint64_t)(uintptr_t)operand->origin | (uint64_t)operand->stride;

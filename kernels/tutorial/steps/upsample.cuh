@@ -28,8 +28,8 @@ static __global__ void __launch_bounds__(THREADS)
     upsample_rest<DTYPE>(rows, factor, step_block_tile(tiles, begin), 0);
 }
 
-/* Two outputs for each thread, stored at once; the last one of an odd row by itself. Of a tile's outputs 32 bits can
- * say which they are, so that one division of 64 bits is left for all of them. */
+/* Makes two outputs in each thread, stored at once; the last one of an odd row by itself. Outputs are numbered within
+ * the tile in 32 bits, so that one division of 64 bits is left for all of them. */
 template <enum scand_dtype DTYPE>
 static __global__ void __launch_bounds__(THREADS)
     upsample_by_twos(const __grid_constant__ struct step_rows rows, uint32_t factor,
