@@ -41,7 +41,7 @@ static int error_no_command(const char *word, struct error *error)
     return fail(error, EX_USAGE, "unknown command \"%s\"; give one of %s; see scanctl --help", word, names);
 }
 
-/* Without any words a command that needs some says what it does, as programs of Seismic Unix do. */
+/* True when a command that needs words has none: it then says what it does, as programs of Seismic Unix do. */
 static bool is_question(int argc, const struct command *command)
 {
     return argc == 1 && (command->options == scan_options || command->options == reduce_options);

@@ -10,16 +10,17 @@
 
 struct checking {
     const struct demo *demo;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards what follows */
     bool out_of_memory;
     bool wrong;
-    uint64_t trace, sample; /* the first wrong one */
+    uint64_t trace, sample; /* the first wrong sample */
     float found, low, high;
 };
 
 void bounds_make(const float *trace, uint64_t samples, float *low, float *high)
 {
-    /* n u for the sums looked at, n u for the sums here, and as much again for the roundings of the bounds. */
+    /* The bound's factor of error: n u for the sums that are checked, n u for the sums here, and as much again for the
+     * roundings of the bounds. */
     const double error = 4 * (double)samples * (DBL_EPSILON / 2);
     double sum = 0, sum_low = 0, sum_high = 0, magnitude = 0;
     for (uint64_t i = 0; i < samples; i++) {

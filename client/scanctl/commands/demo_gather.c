@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define EVENTS          16
-#define WAVELET_SAMPLES 24   /* between the Ricker wavelet's middle and where it has died away */
+#define WAVELET_SAMPLES 24   /* from the Ricker wavelet's middle to where it has died away */
 #define WAVELET_STEPS   16   /* per sample: events arrive between samples */
 #define PEAK_FREQUENCY  0.08 /* cycles per sample: 40 Hz at 2 ms */
 #define NOISE           0.05f
@@ -24,7 +24,7 @@ static uint64_t random_bits(uint64_t counter)
     return z ^ (z >> 31);
 }
 
-/* In [-1, 1). */
+/* Returns a number in [-1, 1). */
 static float random_unit(uint32_t bits)
 {
     return (float)((int32_t)bits >> 8) * 0x1p-23f;

@@ -18,10 +18,10 @@ enum { OPTION_TRACES = OPTION_OWN, OPTION_SAMPLES, OPTION_SEED };
 struct demo_run {
     struct gather gather;
     struct scand *daemon;
-    struct scand_buffer *input, *output; /* one, mostly */
+    struct scand_buffer *input, *output; /* mostly the same buffer */
     uint64_t output_offset;
-    struct scand_times times; /* of the job that counts */
-    uint64_t bytes;           /* of the gather */
+    struct scand_times times; /* times of the job that counts */
+    uint64_t bytes;           /* bytes of the gather */
     uint64_t made_us, checked_us;
     const char *outcome;
 };
@@ -55,7 +55,7 @@ static void fill_rows(void *context, uint64_t first, uint64_t count)
     gather_fill(&run->gather, first, count, data + first * run->gather.samples);
 }
 
-/* Two buffers, for arrays that are more than one may be. */
+/* Creates two buffers, for arrays that together exceed the limit of one buffer. */
 static int demo_buffers_apart(struct demo_run *run)
 {
     int status = scand_buffer_create(run->daemon, SCAND_PLACE_HOST, run->bytes, &run->input);
@@ -63,7 +63,8 @@ static int demo_buffers_apart(struct demo_run *run)
     return status ? status : scand_buffer_create(run->daemon, SCAND_PLACE_HOST, run->bytes, &run->output);
 }
 
-/* Both arrays in one buffer: two programs at once, each with one of its two, would wait for each other. */
+/* Creates one buffer for both arrays: two programs at once, each with one of its two buffers, would wait for each
+ * other. */
 static int demo_buffers(struct demo_run *run, struct error *error)
 {
     run->output_offset = (run->bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;

@@ -43,7 +43,7 @@ static struct operand_samples samples_of(const struct file_job *job)
                                     .ragged = job->options->offsets_path != NULL};
 }
 
-/* Of ragged rows that of their line, which no step changes. */
+/* Finds the lengths of rows behind each step. For ragged rows it is the length of their line, which no step changes. */
 static int lengths_find(struct file_job *job, struct error *error)
 {
     const struct file_options *options = job->options;
@@ -103,7 +103,7 @@ static int steps_merge_check(const struct file_job *job, struct error *error)
     return 0;
 }
 
-/* Several axes become one: of the samples, and of what is read beside them, sample by sample. */
+/* Merges several axes into one: of the samples, and of the operands that are read beside them, sample by sample. */
 static int axes_merge(struct file_job *job, uint32_t axes, struct error *error)
 {
     int result = steps_merge_check(job, error);
@@ -303,7 +303,7 @@ static int operands_create(struct file_job *job, struct error *error)
     return result;
 }
 
-/* With the results, or, where there are none, not at all. */
+/* Runs the job. Operands' files that it writes are kept only if the results are. */
 static int run_all(struct file_job *job, struct scand *daemon, struct error *error)
 {
     int result = operands_create(job, error);

@@ -14,13 +14,13 @@ struct file_job {
     /* Set by file_job_open. */
     const struct file_options *options;
     const char *input_path, *output_path; /* output_path NULL: nothing is written */
-    struct array_hints hints;             /* the options', with the format that was found */
+    struct array_hints hints;             /* the options' hints, with the format that was found */
     struct input input;
     struct array array;
     struct ragged ragged;                  /* with --offsets */
-    uint32_t axis;                         /* of the array, in which several that are asked for are one */
-    uint64_t lengths[2 + SCAND_STEPS_MAX]; /* of rows before the first step, behind it, and so on */
-    uint64_t output_length;                /* and behind the last one */
+    uint32_t axis;                         /* the array's axis; several axes that are asked for are merged into it */
+    uint64_t lengths[2 + SCAND_STEPS_MAX]; /* lengths of rows before the first step, behind it, and so on */
+    uint64_t output_length;                /* the length behind the last step */
     /* Set by the command before file_job_run. */
     struct array result;
     struct compute compute;

@@ -12,7 +12,7 @@
 
 #define WAIT_PAUSE_MS      100
 #define STOP_PAUSE_MS      20
-#define STOP_TRIES         250 /* looks for a job of a client that is to be stopped */
+#define STOP_TRIES         250 /* number of looks for a job of a client that is to be stopped */
 #define WAIT_TIMEOUT_S_MAX UINT64_C(1000000000)
 
 static int number_parse(const char *command, const char *text, uint64_t *number, struct error *error)
@@ -27,7 +27,7 @@ static int number_parse(const char *command, const char *text, uint64_t *number,
 struct stopping {
     uint64_t job, client; /* 0: not given */
     bool mine;
-    uint64_t stopped; /* jobs */
+    uint64_t stopped; /* jobs that were stopped */
 };
 
 enum { OPTION_CLIENT = OPTION_OWN, OPTION_MINE, OPTION_TIMEOUT };
@@ -125,7 +125,7 @@ int command_cancel(int argc, char **argv, struct common_options *common, struct 
 /* What `wait` waits for. */
 struct waiting {
     uint64_t job;       /* 0: all jobs of this user */
-    uint64_t client;    /* 0: not given; else it is to be gone */
+    uint64_t client;    /* 0: not given; else the client that is to be gone */
     uint64_t timeout_s; /* 0: none */
 };
 
@@ -149,7 +149,7 @@ static int check_number(struct scand *daemon, uint64_t job, struct error *error)
     if (status)
         return remote_error(daemon, status, "looking at the daemon", error);
     uint64_t last = snapshot_counter(&snapshot, "jobs_numbered");
-    if (!last) /* of an older daemon, which has no groups */
+    if (!last) /* sent by an older daemon, which has no groups */
         last = snapshot_counter(&snapshot, "jobs_submitted");
     if (job <= last)
         return 0;

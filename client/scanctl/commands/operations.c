@@ -8,7 +8,7 @@
 #include "client/scanctl/stream/remote.h"
 
 #define OPERATIONS_MAX 64
-#define ROWS_MAX       32 /* that one of them takes */
+#define ROWS_MAX       32 /* rows that one operation takes at most */
 #define COLUMNS        80
 #define NAME_COLUMNS   22
 
@@ -17,7 +17,7 @@ static bool is_operand(const struct scand_parameter_info *row)
     return !strcmp(row->kind, "tensor");
 }
 
-/* "NAME=VALUE", as it is written in a step. */
+/* Prints "NAME=VALUE", as it is written in a step. */
 static void name_print(const struct scand_parameter_info *row)
 {
     const char *value = is_operand(row)               ? "=FILE"
@@ -32,7 +32,7 @@ static void name_print(const struct scand_parameter_info *row)
         printf("\n%*s", NAME_COLUMNS, "");
 }
 
-/* From the column of the names on to the last one; then a new line. */
+/* Prints text from the column of the names to the last column; then a new line. */
 static void lines_print(const char *text)
 {
     size_t column = NAME_COLUMNS;
@@ -75,7 +75,7 @@ static void operation_print(const struct scand_operation_info *operation, const 
         if (*row->words)
             words_print(row);
         if (!strcmp(row->kind, "integer"))
-            printf("%*s%d to %" PRIu64 "\n", NAME_COLUMNS, "", row->required, row->most); /* 0 is not there */
+            printf("%*s%d to %" PRIu64 "\n", NAME_COLUMNS, "", row->required, row->most); /* 0: left out */
         if (is_operand(row))
             printf("%*s%s; follows %s; dtypes: %s\n", NAME_COLUMNS, "", row->access, row->follows, row->dtypes);
     }

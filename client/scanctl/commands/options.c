@@ -12,8 +12,8 @@
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/ui/text.h"
 
-#define TEXT_COLUMN 28 /* of the help, where what an option does begins */
-#define WORD_BYTES  32 /* of the longest word of any list, at least */
+#define TEXT_COLUMN 28 /* where the help says what an option does */
+#define WORD_BYTES  32 /* room for the longest word of any list */
 
 const struct option_row common_options[] = {COMMON_OPTIONS, {0}};
 
@@ -132,7 +132,7 @@ static int first_of(enum scand_list list)
     return list == SCAND_LIST_REDUCTION ? SCAND_REDUCTION_NONE + 1 : 0;
 }
 
-/* "a, b, c"; cut to size. Returns out. */
+/* Joins a list's words to "a, b, c", cut to size. Returns out. */
 static const char *words_join(enum scand_list list, char *out, size_t size)
 {
     size_t used = 0;
@@ -224,7 +224,7 @@ static int axis_parse(struct file_options *options, const char *text, struct err
     return 0;
 }
 
-/* In the C locale: a program that sets no other has its decimal point. */
+/* Parses a coefficient in the C locale's form: a program that sets no locale has its decimal point. */
 int coefficient_parse(const char *option, double *coefficient, const char *text, struct error *error)
 {
     char *end;
@@ -336,7 +336,8 @@ int path_in_folder(const char *folder, const char *path, char **out, struct erro
 static const char *const axis_words[SCAND_RANK_MAX][4] = {
     {"sample", "time"}, {"trace", "offset", "receiver"}, {"gather", "shot", "cmp"}, {"line"}};
 
-/* Those of SU and SEG-Y are among these words, and may be called by the others, too. */
+/* True when the array's axis goes by this name: its label, which SU and SEG-Y have among these words, or another word
+ * for its place. */
 static bool axis_is_called(const struct array *array, uint32_t axis, const char *name)
 {
     const char *const *words = axis_words[array->rank - 1 - axis];

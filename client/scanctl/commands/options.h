@@ -13,7 +13,7 @@
 /* Options that stand before the command's name, or among its own. */
 struct common_options {
     const char *socket_path; /* NULL: the library's default */
-    bool local;              /* in this process, without a daemon */
+    bool local;              /* compute in this process, without a daemon */
     bool json;
     bool help;
 };
@@ -58,11 +58,11 @@ enum { VALUE_FREE = -1, VALUE_FILE = -2, VALUE_FORMAT = -3, VALUE_BYTE_ORDER = -
 /* An option, as getopt, the help and completion know it. A table of them ends with a row of zeros. */
 struct option_row {
     const char *name;     /* --NAME */
-    int id;               /* for the handler */
+    int id;               /* the number that the handler gets */
     char letter;          /* -L; 0: none */
-    const char *argument; /* what the help calls its value; NULL: it has none */
+    const char *argument; /* what the help calls its value; NULL: no value */
     int values;
-    const char *text; /* of the help; its lines are broken */
+    const char *text; /* the help's text; its lines are broken */
 };
 #define OPTIONS_MAX 48 /* rows of a table */
 
@@ -105,15 +105,15 @@ struct option_row {
 /* The command line's options on files. */
 struct file_options {
     struct array_hints hints;
-    struct operand_file *operands; /* of steps, operand_count of them, which the command has */
+    struct operand_file *operands; /* files of the steps' operands, operand_count of them; the command's */
     uint32_t operand_count;
-    const struct pipeline *pipeline; /* what is computed, where that may change how long rows are; else NULL */
+    const struct pipeline *pipeline; /* the steps, where they may change how long rows are; else NULL */
     const char *offsets_path;        /* NULL: rows of one length */
-    int64_t axis;                    /* negative ones count from the end */
-    const char *axis_name;           /* or its name; NULL: the number counts */
-    const char *axes;                /* or several of either, with commas between them, or "all"; NULL: one */
-    bool progress;                   /* what happens is said on standard error */
-    bool converts;                   /* the result has a form of its own, not that of its input */
+    int64_t axis;                    /* a negative axis counts from the end */
+    const char *axis_name;           /* the axis by its name; NULL: by its number */
+    const char *axes;                /* several axes, by number or name, with commas, or "all"; NULL: one axis */
+    bool progress;                   /* show progress on standard error */
+    bool converts;                   /* the result has a form of its own, not its input's */
 };
 
 /* Handles one of a command's own options: its id, and its argument. */
@@ -124,7 +124,7 @@ typedef int option_handler(void *context, int option, const char *argument, stru
  * EX_USAGE for unknown ones. */
 int options_parse(int argc, char **argv, bool stops, const struct option_row *table, option_handler *handler,
                   void *context, struct common_options *common, struct error *error);
-/* For commands without options of their own, which take no words either. */
+/* Parses the command line of commands without options of their own, which take no words either. */
 int options_parse_common(int argc, char **argv, struct common_options *common, struct error *error);
 
 /* Whether a command computes, by its options: then it may do so without a daemon. */
@@ -138,14 +138,16 @@ int word_parse(const char *option, enum scand_list list, const char *word, size_
 int priority_parse(enum scand_priority *priority, const char *word, struct error *error);
 int deadline_parse(uint32_t *deadline_ms, const char *text, struct error *error);
 int file_option_parse(struct file_options *options, int option, const char *argument, struct error *error);
-/* `option` is what messages call it. */
+/* Parses a coefficient; `option` is what messages call it. */
 int coefficient_parse(const char *option, double *coefficient, const char *text, struct error *error);
 /* Whether a path is that of a folder, or is meant to be; and its part after the last slash. */
 bool path_is_folder(const char *path);
 const char *path_name(const char *path);
-/* Where `folder` is one, sets *out to the path in it that has the last name of `path`, to be freed; else leaves it. */
+/* Sets *out to the path in `folder` that has the last name of `path`, to be freed, if `folder` is a folder; else leaves
+ * *out. */
 int path_in_folder(const char *folder, const char *path, char **out, struct error *error);
-/* The same of all that the command line names, of one too: bit i stands for axis i. *out is the first of them. */
+/* Resolves all axes that the command line names, also a single one: bit i stands for axis i. *out is the first of them.
+ */
 int axes_resolve(const struct file_options *options, const char *path, const struct array *array, uint32_t *axes,
                  uint32_t *out, struct error *error);
 /* The axis counted from 0, once the array at `path` is known. */

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #define THREADS_MAX  64
-#define ROWS_AT_ONCE 16 /* slow cores take fewer */
+#define ROWS_AT_ONCE 16 /* rows that a thread gets at once; slow cores get fewer in all */
 
 struct parallel {
     row_work *work;

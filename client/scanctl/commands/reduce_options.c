@@ -99,7 +99,8 @@ int reduce_options_parse(int argc, char **argv, struct reduce_options *options, 
     return reduce_options_check(options, argc - optind, error);
 }
 
-/* Of integers the sum takes 64 bits, and what is one of them their own. */
+/* Returns the usual dtype of results: f64 for floats, 64 bits for sums of integers, and the integers' own dtype for one
+ * of them. */
 static enum scand_dtype usual_output(const struct array *array, enum scand_reduction reduction)
 {
     enum scand_class class = scand_dtype_class(array->dtype);

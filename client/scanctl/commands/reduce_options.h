@@ -12,16 +12,16 @@ struct reduce_options {
     struct file_options files;
     const char *input_path;
     const char *output_path;       /* NULL: the results are printed */
-    struct scand_reduce reduce;    /* but for its tensors and axis */
-    enum scand_dtype output_dtype; /* or TYPE_LEFT_OUT */
+    struct scand_reduce reduce;    /* without its tensors and axis */
+    enum scand_dtype output_dtype; /* TYPE_LEFT_OUT: the usual dtype */
     enum format output_format;
-    const struct pipeline *pipeline; /* what is done, its last step being the reduction; NULL: that alone */
+    const struct pipeline *pipeline; /* the steps, of which the last is the reduction; NULL: the reduction alone */
 };
 
-/* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
+/* Parses the command line; *options holds zero except `common`. With common.help set, nothing else has been checked. */
 int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct error *error);
-/* For a command that has these options with others: what can be said of them, and of `words` inputs, before any file is
- * opened. */
+/* Checks, for a command that has these options with others, what can be said of them and of `words` inputs before any
+ * file is opened. */
 int reduce_options_check(struct reduce_options *options, int words, struct error *error);
 /* Reads, reduces, and writes or prints. */
 int reduce_file(struct reduce_options *options, struct error *error);

@@ -22,7 +22,7 @@ const struct option_row run_options[] = {
 };
 // clang-format on
 
-/* As the command line of scan is, but for the steps, which are its first word. */
+/* Parses the command line, which is that of scan, except that its first word is the steps. */
 static int run_options_parse(int argc, char **argv, struct scan_options *options, struct pipeline *pipeline,
                              struct error *error)
 {

@@ -163,7 +163,7 @@ static int coefficients_check(const struct scan_options *options, struct error *
     return 0;
 }
 
-/* Several files go to a folder, each under its own name. */
+/* Checks that several inputs go to a folder, where each result has its input's name. */
 static int inputs_check(const struct scan_options *options, struct error *error)
 {
     const char *path = options->output_path;
@@ -222,8 +222,8 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
     return result ? result : coefficients_check(options, error);
 }
 
-/* SEG-Y keeps its format code, and big-endian floats of files with headers stay what they are; other samples become
- * what they are while they are scanned. */
+/* Returns the usual dtype of results. SEG-Y keeps its format code, and big-endian floats of files with headers stay as
+ * they are; other samples become the dtype that they are scanned in. */
 static enum scand_dtype usual_output(const struct array *array)
 {
     if (array->format == FORMAT_SEGY || array->format == FORMAT_SU || array->format == FORMAT_RSF)

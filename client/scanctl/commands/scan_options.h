@@ -10,26 +10,26 @@
 struct scan_options {
     struct common_options common;
     struct file_options files;
-    struct operand_file coefficients; /* of which files.operands is made, where they are given */
+    struct operand_file coefficients; /* files.operands points here where coefficients are given */
     char **inputs;                    /* input_count paths */
     int input_count;
-    const char *output_path; /* or a folder */
-    struct scand_scan scan;  /* but for its tensors and axis */
+    const char *output_path; /* a file or a folder */
+    struct scand_scan scan;  /* without its tensors and axis */
     struct scand_step then[SCAND_STEPS_MAX];
-    const char *then_text[SCAND_STEPS_MAX]; /* as they were given */
-    enum scand_dtype output_dtype;          /* or TYPE_LEFT_OUT */
-    double scale;                           /* what the results are multiplied by; 0: nothing */
-    bool scale_is_dt;                       /* it is what lies between two samples */
+    const char *then_text[SCAND_STEPS_MAX]; /* the texts of --then */
+    enum scand_dtype output_dtype;          /* TYPE_LEFT_OUT: the usual dtype */
+    double scale;                           /* factor of the results; 0: none */
+    bool scale_is_dt;                       /* the factor is the spacing of the samples */
     bool ieee;                              /* SEG-Y is written with IEEE floats */
-    const struct pipeline *pipeline;        /* what is done in place of the scan; NULL: the scan */
+    const struct pipeline *pipeline;        /* the steps in place of the scan; NULL: the scan */
 };
 
-/* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
+/* Parses the command line; *options holds zero except `common`. With common.help set, nothing else has been checked. */
 int scan_options_parse(int argc, char **argv, struct scan_options *options, struct error *error);
-/* For a command that has these options with others. */
+/* Sets the defaults, for a command that has these options with others. */
 void scan_options_init(struct scan_options *options);
 option_handler scan_option_handle;
-/* What can be said of inputs and output before any file is opened. */
+/* Checks what can be said of inputs and output before any file is opened. */
 int scan_files_check(const struct scan_options *options, struct error *error);
 /* Reads, scans and writes each input, on one connection. */
 int scan_files(const struct scan_options *options, struct error *error);

@@ -9,8 +9,8 @@
 struct snapshot {
     struct scand_counter counters[COUNTERS_MAX];
     struct scand_device devices[DEVICES_MAX];
-    struct scand_client_info *clients; /* in the order of their numbers */
-    struct scand_job_info *jobs;       /* likewise */
+    struct scand_client_info *clients; /* ordered by number */
+    struct scand_job_info *jobs;       /* ordered by number */
     size_t counter_count, device_count, client_count, job_count;
 };
 
@@ -23,7 +23,7 @@ void snapshot_free(struct snapshot *snapshot);
 /* A counter's value; 0 where the daemon has none of that name. */
 uint64_t snapshot_counter(const struct snapshot *snapshot, const char *name);
 
-/* As they are listed: the heading, and a line for each. */
+/* Write the list of jobs: the heading, and a line for each job. */
 void jobs_heading(FILE *file);
 void jobs_line(FILE *file, const struct scand_job_info *job);
 void jobs_json(struct json *json, const char *key, const struct snapshot *snapshot);

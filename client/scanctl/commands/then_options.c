@@ -89,7 +89,7 @@ int then_parse(struct scan_options *options, const char *text, struct error *err
             break;
     }
     if (step.pass_count == 0)
-        step.pass_count = 1; /* forward, as without --passes */
+        step.pass_count = 1; /* forward, the default of --passes */
     options->then_text[scan->then_count] = text;
     options->then[scan->then_count++] = step;
     scan->then = options->then;

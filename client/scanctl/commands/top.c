@@ -13,7 +13,7 @@
 #include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/screen.h"
 
-#define FIRST_MS     250 /* from the first snapshot to the second: what is shown first is measured over it */
+#define FIRST_MS     250 /* between the first two snapshots, over which the first screen's rates are measured */
 #define EVERY_MS     1000
 #define EVERY_MS_MIN 100
 #define EVERY_MS_MAX 3600000
@@ -23,7 +23,7 @@ enum { OPTION_ONCE = OPTION_OWN, OPTION_INTERVAL, OPTION_SORT };
 /* What the command line asks for. */
 struct watching {
     bool once;
-    unsigned every_ms; /* between two snapshots */
+    unsigned every_ms; /* the time between two snapshots */
     enum top_sort sort;
 };
 
@@ -98,7 +98,7 @@ static int top_print(struct scand *daemon, bool json, const struct watching *wat
         else
             top_text(stdout, scand_server_name(daemon), &snapshots[0], &snapshots[1], &view);
         if (watching->once || fflush(stdout))
-            return 0; /* main tells of a failed write */
+            return 0; /* main reports the failed write */
         pause_ms((int)watching->every_ms);
     }
     return result;
@@ -112,7 +112,7 @@ struct screen {
     unsigned every_ms;
     bool stopped;
     uint64_t away_since_us; /* 0: the daemon answers */
-    struct error away;      /* why it does not */
+    struct error away;      /* why the daemon does not answer */
 };
 
 /* Terminals without colours say so, and users who want none. */

@@ -10,7 +10,8 @@ static bool is_same_worker(const struct snapshot *before, const struct snapshot 
     return snapshot_counter(before, "uptime_us") <= snapshot_counter(now, "uptime_us");
 }
 
-/* Since the earlier snapshot; since its beginning where the worker is another one now. */
+/* Returns how much a counter has grown since the earlier snapshot, or since its beginning when the worker is another
+ * one now. */
 static uint64_t grown(const struct snapshot *before, const struct snapshot *now, const char *name)
 {
     uint64_t old = is_same_worker(before, now) ? snapshot_counter(before, name) : 0, new = snapshot_counter(now, name);
@@ -59,7 +60,8 @@ static size_t device_count(const struct snapshot *snapshot)
     return snapshot->device_count > 0 ? snapshot->device_count : 1;
 }
 
-/* Both snapshots have their connections in the order of their numbers. NULL without memory. */
+/* Computes the connections' rates. Both snapshots have connections in the order of their numbers. Returns NULL without
+ * memory. */
 static struct rate *rates_of(const struct snapshot *before, const struct snapshot *now, enum top_sort sort)
 {
     struct rate *rates = calloc(now->client_count + 1, sizeof *rates);
@@ -82,7 +84,7 @@ static struct rate *rates_of(const struct snapshot *before, const struct snapsho
     return rates;
 }
 
-/* Of all devices together. */
+/* Returns how busy all devices together are, in percent. */
 static double devices_busy(const struct snapshot *before, const struct snapshot *now)
 {
     return per_second(before, now, "device_busy_us") / 1e4 / (double)device_count(now);
@@ -90,7 +92,7 @@ static double devices_busy(const struct snapshot *before, const struct snapshot 
 
 /* What a device has done between the snapshots. */
 struct pace {
-    double busy; /* in percent of the time */
+    double busy; /* percent of the time */
     uint64_t upload_bytes_per_s, download_bytes_per_s;
 };
 
@@ -104,7 +106,7 @@ static struct pace pace_of(const struct snapshot *before, const struct snapshot 
         return (struct pace){0};
     double busy = (double)(new->busy_us - old->busy_us) * 100 / passed_us;
     return (struct pace){
-        .busy = busy < 100 ? busy : 100, /* devices are asked some time after the clock, once sooner, once later */
+        .busy = busy < 100 ? busy : 100, /* devices are asked after the clock is read, so more is possible */
         .upload_bytes_per_s = (uint64_t)((double)(new->upload_bytes - old->upload_bytes) * 1e6 / passed_us),
         .download_bytes_per_s = (uint64_t)((double)(new->download_bytes - old->download_bytes) * 1e6 / passed_us),
     };
@@ -155,7 +157,7 @@ static void left_out(FILE *file, size_t count, size_t lines)
         fprintf(file, "%8s and %zu more\n", "", count - lines);
 }
 
-/* "33.5 M" samples, by thousands. */
+/* Writes a number scaled by thousands, "33.5 M". */
 static const char *scaled(double number, char *out)
 {
     static const char units[] = " kMGT";
@@ -245,7 +247,7 @@ static void job_line(FILE *file, const struct scand_job_info *job, const struct 
     fprintf(file, "] %5s %10s  %-32s %s\n", done, age, operation, program);
 }
 
-/* Those that run first, each in the order of their numbers. */
+/* Writes the jobs' lines: running jobs first, each kind in the order of their numbers. */
 static void job_lines(FILE *file, const struct snapshot *now, size_t lines, const struct top_view *view)
 {
     size_t shown = 0;
@@ -259,7 +261,7 @@ static void job_lines(FILE *file, const struct snapshot *now, size_t lines, cons
     left_out(file, now->job_count, lines);
 }
 
-/* Of the lines for both lists: half, or what the other one leaves. */
+/* Returns a list's number of lines: half of the lines for both lists, or what the other list leaves. */
 static size_t lines_of(size_t own, size_t other, size_t lines)
 {
     const size_t half = lines / 2;

@@ -21,19 +21,19 @@ enum top_sort {
 };
 
 struct top_view {
-    unsigned columns; /* fewer than TOP_WIDE get what matters most */
-    size_t lines;     /* for connections and jobs together; what is left out is counted */
+    unsigned columns; /* with fewer than TOP_WIDE only the columns that matter most are shown */
+    size_t lines;     /* lines for connections and jobs together; the rest is counted */
     bool colours;
     enum top_sort sort;
 };
 #define TOP_WIDE 120
 
-/* `before` is the earlier snapshot. */
+/* Writes the screen's text; `before` is the earlier snapshot. */
 void top_text(FILE *file, const char *server, const struct snapshot *before, const struct snapshot *now,
               const struct top_view *view);
-/* The last line of a screen: the keys. `every_ms`: between two looks; 0: it stands still. */
+/* Writes the last line of a screen: the keys. `every_ms`: the time between two looks; 0: the screen stands still. */
 void top_help(FILE *file, const struct top_view *view, unsigned every_ms);
-/* In place of all rates where the daemon does not answer: since when, and why. */
+/* Writes, in place of all rates, since when and why the daemon does not answer. */
 void top_away(FILE *file, const struct top_view *view, uint64_t away_us, const char *why);
 void top_json(FILE *file, const char *server, const struct snapshot *before, const struct snapshot *now);
 

@@ -135,7 +135,7 @@ enum scand_dtype dtype_in_order(enum scand_dtype dtype, enum byte_order order)
 
 enum scand_dtype array_stored(const struct array *array, enum scand_dtype dtype)
 {
-    /* Who asks for samples in a byte order by name gets them, but where a file has one for everything. */
+    /* A dtype that names its byte order is taken as it is, unless the file has one order for everything. */
     return has_byte_order(dtype) && !array->trace_header_bytes ? dtype : dtype_in_order(dtype, array->byte_order);
 }
 

@@ -26,14 +26,14 @@ struct input;
 enum format { FORMATS(X) FORMAT_COUNT };
 #undef X
 
-#define LABEL_BYTES 32 /* of an axis' name, cut to that */
+#define LABEL_BYTES 32 /* room for an axis' name, which is cut to it */
 
 enum byte_order { BYTE_ORDER_UNKNOWN, BYTE_ORDER_LITTLE, BYTE_ORDER_BIG };
 
-#define NPY_HEADER_MAX         65536 /* longer ones are refused; NumPy itself refuses more than 10,000 */
+#define NPY_HEADER_MAX         65536 /* longer headers are refused; NumPy itself refuses more than 10,000 */
 #define SAMPLE_BYTES_MAX       8
 #define TRACE_HEADER_BYTES_MAX 65536
-#define PASSED_BYTES_MAX       (UINT64_C(64) << 20) /* of a header that is passed on, which is kept in memory */
+#define PASSED_BYTES_MAX       (UINT64_C(64) << 20) /* the longest header that is passed on, which is kept in memory */
 
 struct array {
     enum format format;
@@ -45,14 +45,14 @@ struct array {
                                        unit; 0: it says nothing */
     bool open_ended;            /* a pipe that does not say how many rows it brings: shape[0] is 0 until it has ended */
     bool fortran;               /* the first axis is the dense one, not the last */
-    enum byte_order byte_order; /* of the samples in the file; unknown: each dtype has its own */
-    uint64_t header_bytes;      /* of the file before its samples or traces */
-    uint64_t trace_header_bytes; /* before each row; then the rank is 2 */
-    uint64_t trailer_bytes;      /* after the last row */
-    uint64_t told_ns;            /* of SU and SEG-Y: the number of samples that the header of each trace says */
-    bool apart;                  /* of RSF: the samples have a file of their own */
-    const char *samples_path;    /* of a result of RSF that has one, which */
-    struct passed {              /* what stands before the samples of the result as it does here; array_free */
+    enum byte_order byte_order; /* byte order of the samples in the file; unknown: each dtype has its own */
+    uint64_t header_bytes;      /* bytes of the file before its samples or traces */
+    uint64_t trace_header_bytes; /* bytes before each row; not 0: the rank is 2 */
+    uint64_t trailer_bytes;      /* bytes after the last row */
+    uint64_t told_ns;            /* for SU and SEG-Y: the number of samples that the header of each trace says */
+    bool apart;                  /* for RSF: the samples have a file of their own */
+    const char *samples_path;    /* for a result of RSF: the path of its samples' file, if it has one */
+    struct passed {              /* bytes that stand before the samples, here and in the result; freed by array_free */
         unsigned char *bytes;
         uint64_t size_bytes;
     } passed;
@@ -60,10 +60,10 @@ struct array {
 
 /* What the command line says about a file. */
 struct array_hints {
-    enum format format; /* FORMAT_COUNT: nothing */
+    enum format format; /* FORMAT_COUNT: no format was given */
     enum byte_order byte_order;
-    enum scand_dtype dtype; /* of raw samples */
-    bool has_dtype;         /* it was given */
+    enum scand_dtype dtype; /* dtype of raw samples */
+    bool has_dtype;         /* dtype was given */
     bool native;   /* f32 samples are to be in this machine's byte order, as kernels of the tutorials need them */
     uint32_t rank; /* 0: no shape was given */
     uint64_t shape[SCAND_RANK_MAX];
@@ -78,7 +78,7 @@ int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, c
  * another in C order. EX_USAGE, naming `name`, where they do not. */
 int array_merge_axes(struct array *array, uint32_t axes, const char *name, struct error *error);
 uint64_t array_sample_count(const struct array *array);
-uint64_t array_sample_bytes(const struct array *array); /* of one */
+uint64_t array_sample_bytes(const struct array *array); /* bytes of one sample */
 /* The array of a scan's result, with the input's shape, form and headers, which stay the input's. */
 struct array array_result(const struct array *array, enum scand_dtype dtype);
 void array_free(struct array *array);
@@ -89,8 +89,8 @@ enum scand_dtype plain_dtype(enum scand_dtype dtype);
 /* dtypes whose samples have the same byte order on every machine. */
 bool has_byte_order(enum scand_dtype dtype);
 enum byte_order byte_order_of(enum scand_dtype dtype);
-/* The dtype of the same numbers in a byte order, unknown: any; the same one where there is no other, and scanctl swaps.
- */
+/* Returns the dtype of the same numbers in a byte order, unknown: any order. Where there is none, it is the same dtype,
+ * and scanctl swaps. */
 enum scand_dtype dtype_in_order(enum scand_dtype dtype, enum byte_order order);
 /* The dtype that the daemon is asked for where results of one go into a file beside or in place of an array. */
 enum scand_dtype array_stored(const struct array *array, enum scand_dtype dtype);
@@ -104,7 +104,7 @@ int array_check_size(const struct array *array, const struct input *input, struc
  */
 void array_swap(const struct array *array, void *units, uint64_t size_bytes, enum scand_dtype dtype);
 
-/* "60 x 1,000", for messages. Returns out. */
+/* Writes a shape as "60 x 1,000", for messages. Returns out. */
 const char *shape_text(uint32_t rank, const uint64_t *shape, char *out, size_t size);
 
 #endif

@@ -78,7 +78,7 @@ int format_find(struct input *input, const struct array_hints *hints, enum forma
         return fail(error, EX_USAGE,
                     "%s: .npz files hold several arrays; save the one to be scanned with numpy.save, as .npy",
                     input->name);
-    if (named < 0 && (hints->rank || hints->has_dtype || hints->has_places)) /* of raw samples alone */
+    if (named < 0 && (hints->rank || hints->has_dtype || hints->has_places)) /* these options describe raw samples */
         named = FORMAT_RAW;
     *format = (enum format)named;
     if (named >= 0)
@@ -91,7 +91,7 @@ int format_find(struct input *input, const struct array_hints *hints, enum forma
     return result;
 }
 
-/* Of the forms that say their own shape. */
+/* Refuses options that describe raw samples, for forms that say their own shape. */
 static int hints_check(const struct array_hints *hints, const char *name, struct error *error)
 {
     const char *option = hints->has_places  ? "--offset, --header-bytes and --trace-header-bytes"

@@ -12,10 +12,10 @@ int format_of_extension(const char *path);
 /* The format that a word stands for, or -1. */
 int format_of_word(const char *word);
 const char *format_word(enum format format);
-/* "raw, npy, ...". Returns out. */
+/* Lists the formats: "raw, npy, ...". Returns out. */
 #define FORMATS_TEXT_BYTES 64
 const char *formats_text(char *out);
-/* The format of a file that the command line says nothing of: as its name says, else as its first bytes say, else raw.
+/* Finds the format of a file of which the command line says nothing: by its name, else by its first bytes, else raw.
  * EX_USAGE for forms that are known and cannot be read. */
 int format_find(struct input *input, const struct array_hints *hints, enum format *format, struct error *error);
 
@@ -26,8 +26,8 @@ int array_read_header(struct array *array, struct input *input, const struct arr
 /* The file of a result, or the two of RSF: one with the samples, one with the text. */
 struct result_file {
     struct output samples, text;
-    char *samples_path;     /* of RSF, where that is a file of its own, which `text` names */
-    uint64_t samples_bytes; /* that were written to the first, once it has its name */
+    char *samples_path;     /* for RSF: the path of the samples' file, named by `text`, if they have one */
+    uint64_t samples_bytes; /* bytes that were written to that file, once it has its name */
 };
 
 /* Opens it and writes what comes before the samples of `result`, whose dtype its format can hold. Samples are then
@@ -39,7 +39,7 @@ int result_copy_trailer(struct result_file *file, const struct array *array, str
 int result_commit(struct result_file *file, struct error *error);
 void result_discard(struct result_file *file);
 
-/* EX_USAGE where a result of this dtype cannot be written in the format. */
+/* Checks that a result of this dtype can be written in the format; else EX_USAGE. */
 int array_check_result(enum format format, enum scand_dtype dtype, struct error *error);
 
 #endif

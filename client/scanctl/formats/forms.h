@@ -13,11 +13,11 @@ struct form {
     int (*read_header)(struct array *array, struct input *input, const struct array_hints *hints, struct error *error);
     /* Writes what comes before the samples of a result. NULL: what was passed on, as it is. */
     int (*write_header)(const struct array *result, struct output *output, struct error *error);
-    /* EX_DATAERR where one of `count` traces, the first being number `first` from 0, has another number of samples.
-     * NULL: rows say nothing of themselves. */
+    /* Checks that each of `count` traces, the first being number `first` from 0, has the array's number of samples;
+     * else EX_DATAERR. NULL: rows say nothing of themselves. */
     int (*check_traces)(const struct array *array, const void *traces, uint64_t count, uint64_t first, const char *name,
                         struct error *error);
-    /* EX_USAGE where a file of this form cannot hold results of the dtype. NULL: any dtype. */
+    /* Checks that a file of this form can hold results of the dtype; else EX_USAGE. NULL: any dtype. */
     int (*check_result)(enum scand_dtype dtype, struct error *error);
 };
 
@@ -38,11 +38,11 @@ void traces_label(struct array *array);
 uint64_t trace_ns(const unsigned char *header, enum byte_order order);
 /* What lies between two samples by a number of microseconds, in seconds; 0: it is not said. */
 double trace_dt(const unsigned char *dt, enum byte_order order);
-#define TRACE_DT_OFFSET 116 /* of that number in the header of a trace: bytes 117 and 118 */
-/* EX_DATAERR where a trace's ns is not what array->told_ns says, nor, if that is allowed, 0. */
+#define TRACE_DT_OFFSET 116 /* offset of the sample interval in a trace's header: bytes 117 and 118 */
+/* Checks that each trace's ns is array->told_ns or, with allow_zero, 0; else EX_DATAERR. */
 int traces_check(const struct array *array, const unsigned char *traces, uint64_t count, uint64_t first,
                  bool allow_zero, const char *name, struct error *error);
-/* Numbers in headers. */
+/* Read numbers in headers. */
 uint16_t number16(const unsigned char *bytes, enum byte_order order);
 uint32_t number32(const unsigned char *bytes, enum byte_order order);
 uint64_t number64(const unsigned char *bytes, enum byte_order order);

@@ -10,7 +10,7 @@
 
 /* One read call never moves more than this: the kernel's own bound is a page short of 2 GiB. */
 #define READ_MAX_BYTES (UINT64_C(1) << 30)
-#define SKIP_BYTES     65536 /* of a pipe, at a time */
+#define SKIP_BYTES     65536 /* bytes of a pipe that are skipped at a time */
 
 int input_open(struct input *input, const char *path, struct error *error)
 {
@@ -28,7 +28,7 @@ int input_open(struct input *input, const char *path, struct error *error)
     }
     if (S_ISFIFO(status.st_mode))
         fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
-    /* Where standard input stands in the middle of its file, it counts as a pipe. */
+    /* Standard input that stands in the middle of its file counts as a pipe. */
     bool sized = S_ISREG(status.st_mode) && (!standard || lseek(fd, 0, SEEK_CUR) == 0);
     *input = (struct input){.fd = fd, .name = name, .sized = sized, .size_bytes = sized ? (uint64_t)status.st_size : 0};
     return 0;

@@ -17,9 +17,9 @@ struct input {
     int fd;
     const char *name;    /* for messages; the caller's */
     bool sized;          /* a regular file: its size is known, and input_peek and input_seek work */
-    uint64_t size_bytes; /* of a sized input */
-    uint64_t position;   /* of the next byte to be read */
-    char *own_name;      /* `name`, where input_replace made it */
+    uint64_t size_bytes; /* size of a sized input */
+    uint64_t position;   /* position of the next byte to be read */
+    char *own_name;      /* owned copy of `name`, where input_replace made one */
     /* What input_look has read, and input_read has not yet passed on. */
     unsigned char *ahead;
     uint64_t ahead_at, ahead_bytes;
@@ -45,7 +45,7 @@ int input_peek(const struct input *input, void *data, size_t size_bytes, uint64_
 int input_seek(struct input *input, uint64_t offset, struct error *error);
 /* Goes past the next size_bytes; EX_DATAERR where the input ends before. */
 int input_skip(struct input *input, uint64_t size_bytes, struct error *error);
-/* EX_DATAERR unless everything has been read. */
+/* Checks that everything has been read; else EX_DATAERR. */
 int input_expect_end(struct input *input, struct error *error);
 
 #endif

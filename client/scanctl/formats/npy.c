@@ -14,11 +14,11 @@
 #define NPY_MAGIC        "\x93NUMPY"
 #define NPY_MAGIC_BYTES  6
 #define NPY_PREFIX_BYTES 8   /* magic and version */
-#define NPY_ALIGN        64  /* of the samples in files that are written */
-#define NPY_WRITTEN_MAX  256 /* of headers */
+#define NPY_ALIGN        64  /* alignment of the samples in files that are written */
+#define NPY_WRITTEN_MAX  256 /* longest header that is written */
 #define NPY_RANK_PARSED  32  /* NumPy's own limit, so that too high a rank can be told from nonsense */
 
-/* Where the parser stands in the text. */
+/* The parser's place in the text. */
 struct cursor {
     const char *start, *at, *end;
 };
@@ -92,7 +92,7 @@ static bool parse_number(struct cursor *cursor, uint64_t *out)
     return true;
 }
 
-/* (), (3,), (3, 4) and (3, 4,): a single number needs its comma, else Python would not see a tuple. */
+/* Parses (), (3,), (3, 4) or (3, 4,): a single number needs its comma, else Python would not see a tuple. */
 static bool parse_tuple(struct cursor *cursor, struct npy_header *header)
 {
     bool comma = true;
@@ -233,7 +233,7 @@ static int npy_parse(struct array *array, const char *text, size_t length, const
     return npy_accept(array, &header, name, error);
 }
 
-/* Magic, version and length: sets *length to that of the text which follows. */
+/* Reads the magic string, the version and the length: *length is the length of the text that follows. */
 static int npy_read_prefix(struct input *input, uint64_t *length, struct error *error)
 {
     unsigned char prefix[NPY_PREFIX_BYTES], size[4] = {0};

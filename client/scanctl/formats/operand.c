@@ -115,7 +115,7 @@ uint64_t operand_file_length(const struct operand_file *file, const struct opera
     return follows(file, "vectors") && samples->axis < file->array.rank ? file->array.shape[samples->axis] : 0;
 }
 
-/* That of the samples, but for the axis. */
+/* Sets the shape that an operand must have: the samples' shape except along the axis. */
 static void expected_shape(const struct operand_file *file, const struct operand_samples *samples, uint64_t length,
                            uint64_t shape[SCAND_RANK_MAX])
 {
@@ -137,7 +137,7 @@ static int order_check(const struct operand_file *file, const struct operand_sam
                 file->input.name, array->fortran ? "Fortran" : "C", samples->name, beside->fortran ? "Fortran" : "C");
 }
 
-/* Of the first step, since others take values of the results' type. */
+/* Checks the class of an operand of the first step; operands of later steps take values of the results' type. */
 static int class_check(const struct operand_file *file, const struct operand_samples *samples, struct error *error)
 {
     const enum scand_dtype own = file->array.dtype, theirs = samples->array->dtype;

@@ -8,7 +8,7 @@
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/formats/input.h"
 
-#define OPERANDS_MAX 8 /* that are files, of all steps */
+#define OPERANDS_MAX 8 /* operands that are files, of all steps */
 
 /* What operands lie beside. */
 struct operand_samples {
@@ -20,19 +20,19 @@ struct operand_samples {
 };
 
 struct operand_file {
-    /* Set by the command, as scand_parameters tells it. */
+    /* The command sets what follows, as scand_parameters tells it. */
     char name[64];
-    uint32_t step; /* from 0 */
+    uint32_t step; /* counted from 0 */
     char *path;
     bool written;
     char follows[64], dtypes[64];
-    bool may_be_raw; /* a file without a form that its name tells is raw, like the samples */
-    /* Set by operand_file_open and operand_file_create. */
+    bool may_be_raw; /* a file whose name tells no form is raw, like the samples */
+    /* operand_file_open and operand_file_create set what follows. */
     bool shared;               /* a vector for all rows, */
-    bool broadcast;            /* which has an element for each of their samples */
-    struct array array;        /* with the axis of the samples, unless it is shared */
-    struct input input;        /* of one that is read */
-    struct result_file output; /* of one that is written */
+    bool broadcast;            /* the vector has an element for each of the rows' samples */
+    struct array array;        /* has the samples' axis, unless it is shared */
+    struct input input;        /* for an operand that is read */
+    struct result_file output; /* for an operand that is written */
 };
 
 /* Opens a file that is read, and reads what comes before its elements; of one that is written, checks the name.

@@ -55,7 +55,7 @@ static void signals_catch(void)
     }
 }
 
-/* Where the name is a link, the file behind it is what gets replaced. */
+/* Returns the path of the file to replace: where the name is a link, the file behind the link. */
 static char *target_of(const char *path)
 {
     char *resolved = realpath(path, NULL);
@@ -196,7 +196,7 @@ int output_open(struct output *output, const char *path, struct error *error)
                     "standard output is a terminal, and samples are binary; redirect it, or give -o FILE");
     if (!strcmp(path, "-")) {
         *output = (struct output){.fd = STDOUT_FILENO, .name = "standard output"};
-        fcntl(STDOUT_FILENO, F_SETPIPE_SZ, PIPE_BYTES); /* of a pipe; else it fails, and nothing is lost */
+        fcntl(STDOUT_FILENO, F_SETPIPE_SZ, PIPE_BYTES); /* for pipes; fails harmlessly on other files */
         return 0;
     }
     *output = (struct output){.fd = -1, .name = path};
@@ -211,7 +211,7 @@ int output_open(struct output *output, const char *path, struct error *error)
     int result = output->target ? temporary_open(output) : -ENOMEM;
     if (result)
         return error_cannot_create(output, -result, error);
-    /* Owner and permissions of the file that it replaces, as far as they may be set. */
+    /* The new file gets the owner and permissions of the file that it replaces, as far as they may be set. */
     if (exists && !fchown(output->fd, status.st_uid, status.st_gid))
         fchmod(output->fd, status.st_mode & 0777);
     return 0;
@@ -225,7 +225,7 @@ int output_write(struct output *output, const void *data, uint64_t size_bytes, s
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0 && errno == EPIPE)
-            return fail(error, EXIT_PIPE, "%s", ""); /* nobody reads any more, as with any filter */
+            return fail(error, EXIT_PIPE, "%s", ""); /* the reader has gone, as may happen to any filter */
         if (count < 0)
             return fail(error, EX_IOERR, "%s: writing fails after %" PRIu64 " bytes: %s%s", output->name,
                         output->written_bytes, strerror(errno),
@@ -239,8 +239,8 @@ int output_write(struct output *output, const void *data, uint64_t size_bytes, s
 int output_commit(struct output *output, struct error *error)
 {
     int result = 0;
-    /* Some file systems tell of a full disk only now. A name that is given before the samples are on the disk would,
-     * after a loss of power, be that of an empty file. */
+    /* Some file systems report a full disk only here. And a name given before the samples are on the disk would, after
+     * a loss of power, be the name of an empty file. */
     if (output->target && fsync(output->fd) && errno != EINVAL && errno != ENOTSUP)
         result = fail(error, EX_IOERR, "%s: writing fails at its end: %s", output->name, strerror(errno));
     if (output->fd > STDOUT_FILENO && close(output->fd) && errno != EINTR && !result)

@@ -19,7 +19,7 @@ struct output {
     const char *name; /* for messages; the caller's */
     char *target;     /* the name that commit gives; NULL when written directly */
     char *temporary;  /* the name until then */
-    int signal_place; /* of that name in the list for signals */
+    int signal_place; /* the temporary name's place in the list for signals */
     uint64_t written_bytes;
 };
 

@@ -10,7 +10,7 @@
 struct ragged {
     uint64_t *offsets; /* rows + 1: from 0 to all samples of the input */
     uint64_t rows;
-    uint64_t longest; /* samples of a row */
+    uint64_t longest; /* samples of the longest row */
 };
 
 /*

@@ -9,7 +9,8 @@
 #include "client/scanctl/formats/input.h"
 #include "client/scanctl/ui/text.h"
 
-/* "--shape 4,250 or --shape 1000": the given last dimension where it divides the samples, and one row of all. */
+/* Suggests shapes, "--shape 4,250 or --shape 1000": the given last dimension where it divides the samples, and one row
+ * of all. */
 static void raw_suggest(const struct array_hints *hints, uint64_t samples, char *out, size_t size)
 {
     uint64_t row = hints->rank ? hints->shape[hints->rank - 1] : 0;

@@ -19,11 +19,11 @@
 #include "client/scanctl/formats/output.h"
 #include "client/scanctl/ui/text.h"
 
-#define MARK        "\014\014\004" /* after the text, where samples follow */
+#define MARK        "\014\014\004" /* stands after the text, where samples follow */
 #define MARK_BYTES  3
-#define LOOK_BYTES  4096                /* at first; texts are mostly shorter */
-#define TEXT_MAX    (UINT64_C(1) << 20) /* of a text with its history */
-#define AXES        9                   /* of Madagascar's files */
+#define LOOK_BYTES  4096                /* bytes that are read at first; texts are mostly shorter */
+#define TEXT_MAX    (UINT64_C(1) << 20) /* the longest text with its history */
+#define AXES        9                   /* axes of Madagascar's files */
 #define ADDED_BYTES (PATH_MAX + 1024)
 
 /* What samples are called after "native_" or "xdr_", which is big-endian. */
@@ -45,7 +45,7 @@ struct rsf {
     struct value n[AXES], d[AXES], label[AXES], data_format, esize, in;
 };
 
-/* Where the member for a key is, or NULL. */
+/* Returns the member for a key, or NULL. */
 static struct value *rsf_member(struct rsf *rsf, const char *key, size_t length)
 {
     static const struct {
@@ -92,7 +92,7 @@ static void rsf_parse(struct rsf *rsf, const char *at, const char *end)
     }
 }
 
-/* "n2=0" for messages, without what no terminal should get: fail cleans it. Returns out. */
+/* Returns a value for messages, as in "n2=0", cut to size; fail() removes what no terminal should get. */
 static const char *value_text(struct value value, char *out, size_t size)
 {
     snprintf(out, size, "%.*s", (int)(value.length < size ? value.length : size - 1), value.at);
@@ -105,7 +105,7 @@ static bool value_number(struct value value, uint64_t *out)
     return value.length < sizeof(text) && parse_unsigned(value_text(value, text, sizeof(text)), out);
 }
 
-/* 0 where it is no number that may lie between two samples. */
+/* Returns a spacing of samples; 0 where the value is no number that can be one. */
 static double value_spacing(struct value value)
 {
     char text[64], *end;
@@ -159,8 +159,8 @@ static int type_find(const struct rsf *rsf, struct array *array, const char *nam
     return 0;
 }
 
-/* RSF counts axes from the fastest one, and scanctl from the slowest. Where a file has more axes than a tensor, the
- * slowest ones are joined. */
+/* Finds the shape. RSF counts axes from the fastest one, and scanctl from the slowest. Where a file has more axes than
+ * a tensor, the slowest ones are joined. */
 static int shape_find(const struct rsf *rsf, struct array *array, const char *name, struct error *error)
 {
     uint64_t shape[SCAND_RANK_MAX] = {1, 1, 1, 1};
@@ -244,7 +244,7 @@ static int rsf_read_header(struct array *array, struct input *input, const struc
     return array_check_size(array, input, error);
 }
 
-/* "native_float"; NULL where RSF has no such samples. */
+/* Returns RSF's name of a type, like "native_float"; NULL where RSF has no such samples. */
 static const char *type_name(enum scand_dtype dtype)
 {
     dtype = dtype_in_order(dtype, byte_order_of(SCAND_DTYPE_F32));

@@ -12,10 +12,10 @@
 #include "client/scanctl/formats/input.h"
 #include "client/scanctl/formats/output.h"
 
-#define TEXT_BYTES   3200 /* of a textual header */
+#define TEXT_BYTES   3200 /* bytes of a textual header */
 #define BINARY_BYTES 400
 #define FIXED_BYTES  (TEXT_BYTES + BINARY_BYTES)
-/* Where numbers stand, counted from 0: in files of all revisions, */
+/* Offsets of numbers, counted from 0: in files of all revisions, */
 #define DT_AT       3216
 #define NS_AT       3220
 #define CODE_AT     3224
@@ -25,11 +25,11 @@
 /* and from revision 2 on. */
 #define LONG_NS_AT       3268
 #define ORDER_AT         3296 /* ORDER_MARK */
-#define TRACE_HEADERS_AT 3506 /* beside the first of each trace */
+#define TRACE_HEADERS_AT 3506 /* number of a trace's headers beside the first */
 #define TRACES_AT        3510
 #define FIRST_TRACE_AT   3518
 #define TRAILERS_AT      3526 /* records after the traces */
-#define TRACE_NS_END     116  /* in the header of a trace */
+#define TRACE_NS_END     116  /* end of ns in the header of a trace */
 
 #define ORDER_MARK        0x01020304
 #define REVISION_MAX      2
@@ -56,14 +56,14 @@ static const struct code {
     {16, SCAND_DTYPE_U8, "1-byte unsigned"},
 };
 #define CODE_COUNT (sizeof(codes) / sizeof(codes[0]))
-#define CODE_LAST  16 /* of the standard */
+#define CODE_LAST  16 /* the standard's last code */
 
 /* What the headers say. */
 struct segy {
     enum byte_order order;
     const struct code *code;
     unsigned revision;
-    uint64_t ns;                                           /* 0: the first trace says it */
+    uint64_t ns;                                           /* 0: the first trace says ns */
     int32_t extended;                                      /* further textual headers, or -1 */
     uint64_t trace_headers, traces, first_trace, trailers; /* 0: not said */
 };
@@ -77,7 +77,7 @@ static const struct code *code_find(unsigned number)
 }
 
 #define CODES_BYTES 320
-/* "1 (4-byte IBM float), 2 (...". Returns out, of CODES_BYTES. */
+/* Lists format codes, "1 (4-byte IBM float), 2 (...". Returns out, of CODES_BYTES. */
 static const char *codes_text(char *out)
 {
     size_t used = 0;
@@ -161,8 +161,8 @@ static int revision2_read(struct segy *segy, const unsigned char *header, const 
 
 static int binary_read(struct segy *segy, const unsigned char *header, const char *name, struct error *error)
 {
-    /* Of revision 1 the number is one of two bytes, of revision 2 it is two numbers: a little-endian file has the first
-     * of them in either place. */
+    /* The revision is one number of two bytes in revision 1, and two numbers in revision 2: in a little-endian file the
+     * first number may be in either place. */
     segy->revision = header[REVISION_AT];
     if (!segy->revision && segy->order == BYTE_ORDER_LITTLE)
         segy->revision = header[REVISION_AT + 1];
@@ -205,7 +205,7 @@ static int extended_read(const struct segy *segy, struct array *array, struct in
                 input->name, EXTENDED_MAX);
 }
 
-/* Revision 2 may say where traces begin: there may be more in between. */
+/* Reads the gap before the traces: revision 2 may say where traces begin. */
 static int gap_read(const struct segy *segy, struct array *array, struct input *input, struct error *error)
 {
     uint64_t here = array->passed.size_bytes;
@@ -253,8 +253,8 @@ static int error_ns(const struct segy *segy, const struct input *input, uint64_t
                 input->name, segy->ns, own, input->position, TRACE_HEADER_BYTES * (1 + segy->trace_headers));
 }
 
-/* ns is the binary header's, or where that is 0, the first trace's. Where they differ, it is the one that fits: files
- * that were cut or resampled often say the old one in one place. */
+/* Finds ns: the binary header's, or where that is 0, the first trace's. Where they differ, the ns that fits the file
+ * counts: files that were cut or resampled often say the old one in one place. */
 static int ns_find(struct segy *segy, struct array *array, struct input *input, struct error *error)
 {
     const unsigned char *trace;

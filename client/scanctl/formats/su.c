@@ -9,8 +9,10 @@
 
 #include "client/scanctl/formats/input.h"
 
-#define SAMPLE_BYTES  4
-#define DETECT_TRACES 4096 /* looked at to tell byte orders apart; all are checked when they are read */
+#define SAMPLE_BYTES 4
+#define DETECT_TRACES                                                                               \
+    4096 /* traces that are looked at to tell byte orders apart; all are checked when they are read \
+          */
 
 static uint64_t su_trace_bytes(uint64_t ns)
 {
@@ -99,7 +101,7 @@ static int error_short(const struct input *input, uint64_t size_bytes, struct er
                 input->name, size_bytes, TRACE_HEADER_BYTES);
 }
 
-/* For a byte order that the user names. */
+/* Checks the byte order that the user names. */
 static int su_check_order(const struct input *input, const unsigned char *header, enum byte_order order,
                           struct error *error)
 {
@@ -124,7 +126,7 @@ static bool su_pipe_plausible(const unsigned char *bytes, uint64_t size_bytes, e
     if (size_bytes < TRACE_HEADER_BYTES + SAMPLE_BYTES)
         return false;
     uint64_t ns = trace_ns(bytes, order), next = su_trace_bytes(ns);
-    if (!ns || size_bytes == next) /* a pipe with one trace */
+    if (!ns || size_bytes == next) /* ns 0, or a pipe with one trace */
         return ns;
     return size_bytes >= next + TRACE_HEADER_BYTES && trace_ns(bytes + next, order) == ns;
 }

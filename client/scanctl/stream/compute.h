@@ -16,7 +16,7 @@ struct operands {
     struct scand_tensor offsets; /* buffer NULL: none */
     struct scand_tensor further[OPERANDS_MAX];
     uint32_t further_count, axis;
-    uint32_t group; /* of the library's, that the job belongs to; 0: none */
+    uint32_t group; /* the library's group that the job belongs to; 0: none */
 };
 
 struct compute {
@@ -26,7 +26,7 @@ struct compute {
     /* Submits a job, as scand_submit_progress does. */
     int (*submit)(const void *context, const struct operands *operands, struct scand *daemon, scand_progress *progress,
                   void *progress_context, struct scand_job **out);
-    const void *context; /* of submit, the caller's */
+    const void *context; /* context of submit, the caller's */
 };
 
 /* A scan, whose further operand are its coefficients, or a reduction, of which everything is set but tensors and axis.

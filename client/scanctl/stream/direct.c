@@ -2,7 +2,7 @@
 
 #include "client/scanctl/formats/forms.h"
 
-#define LEAST_BYTES (UINT64_C(4) << 20) /* of samples: less is read sooner than the daemon is asked */
+#define LEAST_BYTES (UINT64_C(4) << 20) /* bytes of samples below which reading is faster than asking the daemon */
 
 /* Bytes that need nobody's look: rows that lie side by side, in the byte order of their dtype, without headers that are
  * to be checked or copied. */
@@ -24,7 +24,7 @@ void direct_open(struct stream *stream)
         stream->input->size_bytes - stream->input->position < LEAST_BYTES)
         return;
     if (scand_buffer_import_file(stream->daemon, stream->input->fd, 0, &stream->direct))
-        stream->direct = NULL; /* an older daemon, or a file system that it does not read */
+        stream->direct = NULL; /* the daemon is older, or does not read this file system */
 }
 
 void direct_close(struct stream *stream)

@@ -1,6 +1,6 @@
 #include "client/scanctl/stream/partition.h"
 
-#define SIDE_ALIGN 4096 /* of the result's first record in a buffer, and those of further operands */
+#define SIDE_ALIGN 4096 /* alignment of the result's first record in a buffer, and of further operands' first */
 
 /* The axis' place, and dimension i, counted from the slowest axis. */
 static uint64_t dimension(const struct array *array, uint32_t i)
@@ -10,7 +10,7 @@ static uint64_t dimension(const struct array *array, uint32_t i)
 
 static void side_set(struct side *side, const struct partition *partition, enum scand_dtype dtype, uint64_t row_bytes)
 {
-    /* row_bytes: from one position on the scanned axis to the next. */
+    /* row_bytes is the distance from one position on the scanned axis to the next. */
     uint64_t sample_bytes = scand_dtype_bytes(dtype);
     side->dtype = dtype;
     side->length = partition->length;

@@ -11,8 +11,8 @@
 #include "client/scanctl/formats/array.h"
 #include "client/scanctl/stream/compute.h"
 
-/* Input, output and further operands of a batch take this much together, or one record where that takes more. What goes
- * on in a pipe stays in the processor's cache. */
+/* The size that input, output and further operands of a batch take together, or one record where that is larger. Data
+ * of a pipe stays in the processor's cache. */
 #define BATCH_BYTES      (UINT64_C(64) << 20)
 #define PIPE_BATCH_BYTES (UINT64_C(4) << 20)
 
@@ -22,7 +22,7 @@ struct side {
     uint64_t length; /* positions on the scanned axis */
     uint64_t sample_bytes;
     uint64_t record_bytes;
-    uint64_t offset;    /* of the first sample in a record */
+    uint64_t offset;    /* offset of the first sample in a record */
     int64_t strides[3]; /* record, scanned axis, inner */
 };
 
@@ -30,31 +30,31 @@ struct partition {
     uint64_t records, length, inner; /* records: UINT64_MAX of an open-ended array */
     bool in_place;
     bool ragged;      /* rows differ in length: records are samples, and each batch has rows of its own */
-    uint64_t least;   /* records that a batch must be able to hold */
-    uint64_t results; /* records of the output that it must be able to hold; 0: as many as of the input */
+    uint64_t least;   /* records that a batch's buffer must hold at least */
+    uint64_t results; /* records of the output that it must hold; 0: as many as of the input */
     struct side input, output;
     uint32_t further_count;
     struct further {
         struct side side;
         bool shared;    /* one vector for all records, */
-        bool broadcast; /* told as what has an element for each sample, with strides of 0 */
+        bool broadcast; /* described by strides of 0: it has an element for each sample */
     } further[OPERANDS_MAX];
 };
 
 /* The partition of a reduction: the output has one position on the axis. */
 void partition_make_reduce(struct partition *partition, const struct array *array, uint32_t axis,
                            enum scand_dtype output);
-/* axis counts from 0. The array holds at least one sample, or is open-ended and axis is not 0. */
+/* Makes the partition; axis counts from 0. The array holds at least one sample, or is open-ended and axis is not 0. */
 void partition_make(struct partition *partition, const struct array *array, uint32_t axis, enum scand_dtype output);
 
-/* The output is this array, of another length along the axis than the input and perhaps without its headers. */
+/* Sets the output, an array whose length along the axis may differ from the input's, and which may lack its headers. */
 void partition_set_output(struct partition *partition, const struct array *result, uint32_t axis);
 
 /* The same for ragged rows, the longest of which has so many samples. */
 void partition_make_ragged(struct partition *partition, const struct array *array, uint64_t longest,
                            enum scand_dtype output);
 
-/* And for their reduction, at most `rows` in a batch. The array may be without samples. */
+/* Makes the partition for a reduction of ragged rows, at most `rows` in a batch. The array may be without samples. */
 void partition_make_ragged_reduce(struct partition *partition, const struct array *array, uint64_t longest,
                                   uint64_t rows, enum scand_dtype output);
 
@@ -65,7 +65,7 @@ void partition_add(struct partition *partition, const struct array *array, uint3
 /* Records per batch, and the bytes of a buffer for so many. */
 uint64_t partition_batch_records(const struct partition *partition);
 uint64_t partition_buffer_bytes(const struct partition *partition, uint64_t records);
-/* Where the result's records lie in that buffer, and those of a further operand. */
+/* Return the offsets of the result's and a further operand's records in the buffer. */
 uint64_t partition_output_offset(const struct partition *partition, uint64_t records);
 uint64_t partition_further_offset(const struct partition *partition, uint64_t records, uint32_t further);
 /* Sets all operands but offsets, and the axis, of a job on the first `count` records of a buffer made for `records`. */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define SPACES     " \t\n\r"
-#define WORD_BYTES 4096 /* of the longest word: a path */
-#define ROWS_MAX   32   /* that an operation takes */
+#define WORD_BYTES 4096 /* room for the longest word: a path */
+#define ROWS_MAX   32   /* rows of an operation's parameters, at most */
 
 /* The step that is being read. */
 struct step {
@@ -24,8 +24,8 @@ struct parser {
     char word[WORD_BYTES], operation[WORD_BYTES];
     struct step step;
     struct scand_task *task;
-    const struct scand_tensor *operands; /* for each file; NULL: not there yet */
-    double dt;                           /* in place of "dt" */
+    const struct scand_tensor *operands; /* for each file; NULL: files have no tensors yet */
+    double dt;                           /* the number that stands for "dt" */
     struct pipeline found;
     struct error *error;
 };
@@ -39,7 +39,7 @@ static bool is_step_over(struct parser *parser)
 static int step_fail(const struct parser *parser, const char *word, const char *why)
 {
     const struct step *step = &parser->step;
-    if (step->row_count == 0) /* it has no operation yet */
+    if (step->row_count == 0) /* the step has no operation yet */
         return fail(parser->error, EX_USAGE, "step %u: %s; see scanctl operations", step->number, why);
     if (!word)
         return fail(parser->error, EX_USAGE, "step %u (%s): %s; see scanctl operations", step->number, step->operation,

@@ -15,18 +15,18 @@
 
 struct pipeline {
     const char *text;
-    /* Set by pipeline_check. */
-    struct operand_file files[OPERANDS_MAX]; /* of operands that steps have beside their input, in order */
+    /* pipeline_check sets what follows. */
+    struct operand_file files[OPERANDS_MAX]; /* files of operands that steps have beside their input, in order */
     uint32_t file_count, step_count;
-    bool reduces;                   /* the last step makes a number of each row */
+    bool reduces;                   /* the last step makes one number of each row */
     bool apart;                     /* the only step may not work in place */
-    enum scand_reduction reduction; /* of the last step; NONE where it is no `reduce` */
-    bool wants_dt;                  /* some number is "dt": what lies between two samples */
-    /* Set by the caller after it. */
-    const char *algorithm; /* of the tutorials, NULL: none */
+    enum scand_reduction reduction; /* reduction of the last step; NONE where that is no `reduce` */
+    bool wants_dt;                  /* some number is "dt", the spacing of samples */
+    /* The caller sets what follows, after pipeline_check. */
+    const char *algorithm; /* a variant of the tutorials; NULL: none */
     enum scand_priority priority;
     uint32_t deadline_ms;
-    double dt; /* for each file */
+    double dt; /* the file's spacing, set for each file */
 };
 
 /* Checks what can be known without a daemon: the names and values are those of the library's list. EX_USAGE names the

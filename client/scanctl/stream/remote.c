@@ -9,9 +9,9 @@
 
 #define RETRY_DEFAULT_MS 100
 #define RETRY_MAX_MS     2000
-#define ROWS_AT_ONCE     32 /* of the daemon's lists, that are asked for */
+#define ROWS_AT_ONCE     32 /* rows of the daemon's lists that are asked for at once */
 
-/* `patient`: its calls wait for a daemon that is away. */
+/* Connects to a daemon. `patient`: calls wait for a daemon that is away. */
 static int open_with(const char *socket_path, enum scand_local local, bool patient, struct scand **daemon,
                      struct error *error)
 {

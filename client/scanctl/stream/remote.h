@@ -32,18 +32,19 @@ int remote_jobs(struct scand *daemon, uint64_t client, remote_job_call *each, vo
 /* Whether there is a client of that number. 0, or a status. */
 int remote_client_is_there(struct scand *daemon, uint64_t client, bool *there);
 
-/* For how much longer a busy daemon is asked. {0} before the first time. */
+/* The time until which a busy daemon is asked again; {0} before the first time. */
 struct patience {
     uint64_t until_us;
 };
 
-/* After SCAND_BUSY: sleeps and returns 1, or returns 0 when patience has run out. */
+/* Handles SCAND_BUSY: sleeps and returns 1, or returns 0 when patience has run out. */
 int patience_wait(struct patience *patience, const struct scand *daemon);
 
-/* Host memory, for which a daemon without enough of it is asked to wait; one that does not know how is asked again. */
+/* Creates a buffer in host memory. A daemon without enough memory is asked to wait; one that cannot wait is asked
+ * again. */
 int remote_buffer(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out);
 
-/* A job that is submitted again while the daemon is busy: nothing of it was begun then, so its input is unharmed. */
+/* A job that is submitted again while the daemon is busy: a refused job was not begun, so its input is unharmed. */
 struct submission {
     struct scand *daemon;
     struct compute compute;

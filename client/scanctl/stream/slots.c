@@ -24,7 +24,8 @@ static int first_buffer_error(const struct stream *stream, int status, struct er
         stream->partition->inner > 1 ? "; scan along the densest axis instead" : "");
 }
 
-/* Memory of this program's: slower at first, as the daemon has yet to pin it, but not bounded by the daemon's pool. */
+/* Creates a buffer in memory of this program: slower at first, as the daemon has yet to pin it, but not bounded by the
+ * daemon's pool. */
 static int own_buffer_create(struct stream *stream, uint64_t bytes, struct scand_buffer **buffer)
 {
     int status = SCAND_NO_MEMORY, fd = memfd_create("scanctl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -68,7 +69,7 @@ static int buffers_create(struct stream *stream, struct error *error)
     return 0;
 }
 
-/* Where there is no room beside a second batch, one after the other has to do. */
+/* Creates the buffers for offsets. Without room beside a second batch, one batch after the other has to do. */
 static int offsets_create(struct stream *stream, struct error *error)
 {
     uint64_t bytes = (ragged_pick_max(stream->ragged) + 1) * sizeof(uint64_t);

@@ -7,10 +7,10 @@
 #include "client/scanctl/stream/direct.h"
 #include "client/scanctl/stream/slots.h"
 
-/* Read, swapped and written at a time: what stays in the processor's cache. */
+/* The size that is read, swapped and written at a time: it stays in the processor's cache. */
 #define BLOCK_BYTES (UINT64_C(256) << 10)
 
-/* Units per block, at least one. */
+/* Returns the bytes of a block: whole units, at least one. */
 static uint64_t block_bytes(const struct array *array, uint64_t sample_bytes)
 {
     uint64_t unit_bytes = array_unit_bytes(array, sample_bytes);
@@ -256,7 +256,7 @@ static int inputs_expect_end(struct stream *stream, struct error *error)
     return result;
 }
 
-/* Of files of further operands. */
+/* Gets the positions in files of further operands. */
 static void positions_get(const struct stream *stream, uint64_t positions[OPERANDS_MAX])
 {
     for (uint32_t i = 0; i < stream->partition->further_count; i++)
@@ -266,7 +266,7 @@ static void positions_get(const struct stream *stream, uint64_t positions[OPERAN
 static int batch_start(struct stream *stream, struct slot *slot, uint64_t first, struct error *error)
 {
     batch_pick(stream, slot, first);
-    if (!slot->count && !stream->compute.reduces) { /* rows without samples, where those are all that comes out */
+    if (!slot->count && !stream->compute.reduces) { /* rows without samples, where results have none either */
         stream->rows_done += slot->rows;
         slot->rows = 0;
         return 0;
@@ -378,7 +378,7 @@ static int batch_finish(struct stream *stream, struct slot *slot, struct error *
     return 0;
 }
 
-/* Ragged rows without samples may come after the last sample. */
+/* True when there is more to do: ragged rows without samples may come after the last sample. */
 static bool is_more(const struct stream *stream, uint64_t first)
 {
     if (stream->ragged)
@@ -386,7 +386,7 @@ static bool is_more(const struct stream *stream, uint64_t first)
     return !stream->ended && first < stream->partition->records;
 }
 
-/* 0 where nobody knows. */
+/* Returns the number of rows; 0 where nobody knows. */
 static uint64_t rows_total(const struct stream *stream)
 {
     if (stream->ragged)
@@ -394,7 +394,7 @@ static uint64_t rows_total(const struct stream *stream)
     return stream->array->open_ended ? 0 : stream->partition->records * stream->partition->inner;
 }
 
-/* That are read and written; of ragged rows, in the mean. */
+/* Returns the bytes that are read and written for a row; for ragged rows, the mean. */
 static uint64_t row_bytes(const struct stream *stream)
 {
     const struct partition *partition = stream->partition;

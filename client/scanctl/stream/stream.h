@@ -22,40 +22,40 @@
 struct slot {
     struct scand_buffer *buffer;
     uint64_t first, count;                    /* records */
-    uint64_t position;                        /* of the batch in the input, */
+    uint64_t position;                        /* the batch's position in the input, */
     uint64_t further_positions[OPERANDS_MAX]; /* and in files of further operands */
     uint32_t tries;                           /* submissions */
-    uint64_t first_row, rows;                 /* rows 0: nothing to be finished */
-    struct scand_buffer *offsets;             /* of ragged rows, counted from the batch's first sample */
+    uint64_t first_row, rows;                 /* rows 0: no rows to be finished */
+    struct scand_buffer *offsets;             /* offsets of ragged rows, counted from the batch's first sample */
     struct submission submission;
 };
 
 struct stream {
-    /* Set by the caller. */
+    /* The caller sets what follows. */
     struct scand *daemon;
     const struct array *array;
     const struct partition *partition;
     const struct ragged *ragged; /* NULL: rows of one length */
     struct compute compute;
-    const struct array *result; /* as it is written */
+    const struct array *result; /* the array that is written */
     struct input *input;
     struct output *output;
-    struct printer *printer;                    /* NULL: into the output; else the results as text */
-    struct operand_file *further;               /* as many as the partition has */
-    const char *name;                           /* what people are told that this is; NULL: of nobody's interest */
-    void (*begun)(void *context, uint64_t job); /* told the number that it has for people; NULL: none is */
+    struct printer *printer;                    /* prints results as text; NULL: they go into the output */
+    struct operand_file *further;               /* operand files, as many as the partition has */
+    const char *name;                           /* what progress calls it; NULL: no progress is shown */
+    void (*begun)(void *context, uint64_t job); /* gets the number by which people know the job; NULL: not called */
     void *context;
-    /* Set by stream_run. */
+    /* stream_run sets what follows. */
     uint64_t records; /* per batch */
     uint32_t slot_count;
     struct scand_buffer *direct; /* the input, where the daemon reads it itself; NULL: it is read here */
-    uint32_t group;              /* that its jobs belong to; 0: the daemon has none */
+    uint32_t group;              /* the group that the jobs belong to; 0: the daemon has no groups */
     struct slot slots[SLOTS];
     struct progress progress;
     uint64_t rows_begun, rows_done;
-    bool ended;               /* an open-ended input has */
-    uint64_t job_count;       /* that were done */
-    struct scand_times times; /* of all jobs, added up */
+    bool ended;               /* an open-ended input has ended */
+    uint64_t job_count;       /* jobs that were done */
+    struct scand_times times; /* times of all jobs, added up */
 };
 
 /* Reads from the inputs' positions to their ends, scans, and writes what follows the output's header. Buffers and jobs

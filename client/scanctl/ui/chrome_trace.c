@@ -45,7 +45,7 @@ static void process_name(struct json *json, uint64_t process, const char *name)
     event_close(json);
 }
 
-/* "job 17", or "job 17 of 3", which is how people know it. Returns out, of NAME_BYTES. */
+/* Names an event as people know the job: "job 17", or "job 17 of 3". Returns out, of NAME_BYTES. */
 static const char *event_name(const struct scand_event *event, char *out)
 {
     if (event->group)

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <sysexits.h>
 
-/* Nobody reads the output any more: as a shell says of who is ended by the signal. */
+/* The exit code when nobody reads the output any more: the one that a shell gives for this signal. */
 #define EXIT_PIPE (128 + SIGPIPE)
 
 #define ERROR_TEXT_BYTES 1024

@@ -17,7 +17,7 @@ void progress_begin(struct progress *progress, uint64_t total, uint64_t row_byte
         .wanted = isatty(STDERR_FILENO), .begun_us = clock_now_us(), .total = total, .row_bytes = row_bytes};
 }
 
-/* "2 h 5 min", in the two largest units. */
+/* Writes a time in its two largest units: "2 h 5 min". */
 static void time_left(uint64_t seconds, char *out)
 {
     if (seconds >= 3600)

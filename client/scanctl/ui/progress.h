@@ -12,7 +12,7 @@ struct progress {
     bool wanted, shown;
     uint64_t begun_us, drawn_us;
     uint64_t total;     /* rows; 0: nobody knows */
-    uint64_t row_bytes; /* that are read and written for each, for the rate */
+    uint64_t row_bytes; /* bytes that are read and written for each row, for the rate */
 };
 
 void progress_begin(struct progress *progress, uint64_t total, uint64_t row_bytes);
@@ -20,7 +20,8 @@ void progress_update(struct progress *progress, uint64_t done);
 /* Takes the line away; `shown` still tells whether there was one. */
 void progress_end(struct progress *progress);
 
-/* "12,000 of 100,000 rows, 1.20 GB/s, 2 min 5 s left", after so many microseconds. Returns out, of PROGRESS_BYTES. */
+/* Writes progress after so many microseconds: "12,000 of 100,000 rows, 1.20 GB/s, 2 min 5 s left". Returns out, of
+ * PROGRESS_BYTES. */
 #define PROGRESS_BYTES 128
 const char *progress_text(const struct progress *progress, uint64_t done, uint64_t elapsed_us, char *out);
 

@@ -7,10 +7,10 @@
 
 #include "client/scanctl/ui/error.h"
 
-/* EX_USAGE where input or output is no terminal. */
+/* Opens the screen; EX_USAGE where input or output is no terminal. */
 int screen_open(struct error *error);
 void screen_close(void);
-/* Columns and lines, or 80 x 24 where they are not known. */
+/* Gets the columns and lines, or 80 x 24 where they are not known. */
 void screen_size(unsigned *columns, unsigned *lines);
 /* Shows the lines of a text, cut to the screen's size, and one more at its bottom. Sequences that set a style take no
  * room; a line ends in none. */

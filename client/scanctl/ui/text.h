@@ -11,32 +11,32 @@
 
 #define GROUPED_BYTES 32
 
-/* "10,000". out: GROUPED_BYTES. Returns out. */
+/* Writes a number with thousands grouped, "10,000". out: GROUPED_BYTES. Returns out. */
 const char *grouped(uint64_t number, char *out);
-/* "12.3 ms", from microseconds. out: GROUPED_BYTES. Returns out. */
+/* Writes microseconds as "12.3 ms". out: GROUPED_BYTES. Returns out. */
 const char *duration(uint64_t microseconds, char *out);
-/* "12.3 MiB". out: GROUPED_BYTES. Returns out. */
+/* Writes bytes as "12.3 MiB". out: GROUPED_BYTES. Returns out. */
 const char *binary_size(uint64_t bytes, char *out);
-/* 100 for all of nothing. */
+/* Returns part in percent of all; 100 when all is 0. */
 double percent(uint64_t part, uint64_t all);
-/* Gigabytes (10^9) per second; 0 for no time. */
+/* Returns gigabytes (10^9) per second; 0 for no time. */
 double gigabytes_per_second(uint64_t bytes, uint64_t microseconds);
-/* A whole decimal number, nothing before or after it. Returns false, *out untouched, for anything else. */
+/* Parses a whole decimal number with nothing before or after it. Returns false, *out untouched, for anything else. */
 bool parse_unsigned(const char *text, uint64_t *out);
 
 /* One JSON value, written as it is told: open, members, close. Members of an array have no key (NULL). */
 struct json {
     FILE *file;
-    bool more; /* a member stands before the next one */
+    bool more; /* a member was written before the next one */
 };
 
 void json_open(struct json *json, const char *key, char bracket);
 void json_close(struct json *json, char bracket);
-/* Escaped; bytes that are not UTF-8 become U+FFFD. */
+/* Writes a text, escaped; bytes that are not UTF-8 become U+FFFD. */
 void json_text(struct json *json, const char *key, const char *text);
 void json_unsigned(struct json *json, const char *key, uint64_t number);
 void json_real(struct json *json, const char *key, double number);
-/* A number as it is written in `text`, or null. */
+/* Writes a number as it is written in `text`, or null. */
 void json_number(struct json *json, const char *key, const char *text);
 void json_boolean(struct json *json, const char *key, bool value);
 

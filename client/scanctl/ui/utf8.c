@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* By the range of the second byte. */
+/* Returns the length of a valid sequence by the range of its second byte. */
 size_t utf8_bytes(const char *text)
 {
     const unsigned char *bytes = (const unsigned char *)text;
@@ -27,7 +27,7 @@ size_t utf8_bytes(const char *text)
     return length;
 }
 
-/* Of ASCII, or U+0080 to U+009F: some terminals take those for escape sequences, too. */
+/* True for control characters of ASCII and U+0080 to U+009F: some terminals take these for escape sequences, too. */
 static bool is_control(const char *text)
 {
     const unsigned char *bytes = (const unsigned char *)text;
@@ -37,7 +37,7 @@ static bool is_control(const char *text)
 void utf8_clean(char *text)
 {
     while (*text) {
-        if (*text >= ' ' && *text <= '~') { /* nearly all of every text */
+        if (*text >= ' ' && *text <= '~') { /* nearly all characters of every text */
             text++;
             continue;
         }
