@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <msgpack.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,167 +88,100 @@ static uint32_t count_get(const struct field *field, const void *from)
 }
 
 /*
- * Encoding. Each function returns 0, or -EMSGSIZE when there is no room.
+ * Encoding. Each function returns 0, or what encoded_write returned.
  */
 
-/* The head of an object, with a number of that many bytes behind it. */
-static int put_head(struct encoded *out, uint8_t head, uint64_t number, size_t width)
+/* What the packer calls with each piece. */
+static int encoded_write(void *context, const char *bytes, size_t size)
 {
-    if (1 + width > out->capacity - out->size)
-        return -EMSGSIZE;
-    uint8_t *bytes = out->bytes + out->size;
-    bytes[0] = head;
-    for (size_t i = width; i > 0; i--, number >>= 8)
-        bytes[i] = (uint8_t)number;
-    out->size += 1 + width;
-    return 0;
-}
-
-static int put_u64(struct encoded *out, uint64_t value)
-{
-    if (value < 0x80)
-        return put_head(out, (uint8_t)value, 0, 0);
-    if (value <= UINT8_MAX)
-        return put_head(out, 0xcc, value, 1);
-    if (value <= UINT16_MAX)
-        return put_head(out, 0xcd, value, 2);
-    return value <= UINT32_MAX ? put_head(out, 0xce, value, 4) : put_head(out, 0xcf, value, 8);
-}
-
-static int put_i64(struct encoded *out, int64_t value)
-{
-    if (value >= 0)
-        return put_u64(out, (uint64_t)value);
-    if (value >= -0x20)
-        return put_head(out, (uint8_t)value, 0, 0);
-    if (value >= INT8_MIN)
-        return put_head(out, 0xd0, (uint64_t)value, 1);
-    if (value >= INT16_MIN)
-        return put_head(out, 0xd1, (uint64_t)value, 2);
-    return value >= INT32_MIN ? put_head(out, 0xd2, (uint64_t)value, 4) : put_head(out, 0xd3, (uint64_t)value, 8);
-}
-
-static int put_f64(struct encoded *out, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return put_head(out, 0xcb, bits, sizeof bits);
-}
-
-static int put_nil(struct encoded *out)
-{
-    return put_head(out, 0xc0, 0, 0);
-}
-
-/* A count behind the head for so many, or, of few, in `few`. */
-static int put_count(struct encoded *out, uint8_t few, uint8_t head, size_t count)
-{
-    if (count < 0x10)
-        return put_head(out, (uint8_t)(few | count), 0, 0);
-    return count <= UINT16_MAX ? put_head(out, head, count, 2) : put_head(out, (uint8_t)(head + 1), count, 4);
-}
-
-static int put_list(struct encoded *out, size_t count)
-{
-    return put_count(out, 0x90, 0xdc, count);
-}
-
-static int put_pairs(struct encoded *out, size_t count)
-{
-    return put_count(out, 0x80, 0xde, count);
-}
-
-static int put_payload(struct encoded *out, const void *bytes, size_t size)
-{
+    struct encoded *out = context;
     if (size > out->capacity - out->size)
         return -EMSGSIZE;
-    memcpy(out->bytes + out->size, bytes, size);
+    if (size == 1) /* as most pieces are */
+        out->bytes[out->size] = (uint8_t)*bytes;
+    else
+        memcpy(out->bytes + out->size, bytes, size);
     out->size += size;
     return 0;
 }
 
-static int put_name(struct encoded *out, const char *name, size_t size)
+static int put_name(msgpack_packer *packer, const char *name, size_t size)
 {
-    int code = size < 0x20          ? put_head(out, (uint8_t)(0xa0 | size), 0, 0)
-               : size <= UINT8_MAX  ? put_head(out, 0xd9, size, 1)
-               : size <= UINT16_MAX ? put_head(out, 0xda, size, 2)
-                                    : put_head(out, 0xdb, size, 4);
-    return code ? code : put_payload(out, name, size);
+    int code = msgpack_pack_str(packer, size);
+    return code ? code : msgpack_pack_str_body(packer, name, size);
 }
 
-static int put_text(struct encoded *out, const char *text)
+static int put_text(msgpack_packer *packer, const char *text)
 {
-    return put_name(out, text, strlen(text));
+    return put_name(packer, text, strlen(text));
 }
 
-static int put_bytes(struct encoded *out, const void *bytes, size_t size)
+static int put_bytes(msgpack_packer *packer, const void *bytes, size_t size)
 {
-    int code = size <= UINT8_MAX    ? put_head(out, 0xc4, size, 1)
-               : size <= UINT16_MAX ? put_head(out, 0xc5, size, 2)
-                                    : put_head(out, 0xc6, size, 4);
-    return code ? code : put_payload(out, bytes, size);
+    int code = msgpack_pack_bin(packer, size);
+    return code ? code : msgpack_pack_bin_body(packer, bytes, size);
 }
 
-static int put_word(struct encoded *out, const struct words *words, uint32_t word)
+static int put_word(msgpack_packer *packer, const struct words *words, uint32_t word)
 {
     assert(word < words->count);
-    return put_text(out, words->words[word]);
+    return put_text(packer, words->words[word]);
 }
 
-static int put_map(struct encoded *out, const struct map_type *type, const void *from);
+static int put_map(msgpack_packer *packer, const struct map_type *type, const void *from);
 
-static int put_step(struct encoded *out, const union msg_step *step)
+static int put_step(msgpack_packer *packer, const union msg_step *step)
 {
     assert(step->operation < OPERATION_COUNT);
-    return put_map(out, step_types[step->operation], step);
+    return put_map(packer, step_types[step->operation], step);
 }
 
-static int put_job(struct encoded *out, const struct msg_batch_job *job)
+static int put_job(msgpack_packer *packer, const struct msg_batch_job *job)
 {
-    return job->runs ? put_map(out, &msg_job_run_params_type, &job->run)
-                     : put_map(out, &msg_job_submit_params_type, &job->submit);
+    return job->runs ? put_map(packer, &msg_job_run_params_type, &job->run)
+                     : put_map(packer, &msg_job_submit_params_type, &job->submit);
 }
 
-static int put_item(struct encoded *out, const struct field *field, const void *items, uint32_t i)
+static int put_item(msgpack_packer *packer, const struct field *field, const void *items, uint32_t i)
 {
     switch (field->kind) {
     case FIELD_U64S:
-        return put_u64(out, ((const uint64_t *)items)[i]);
+        return msgpack_pack_uint64(packer, ((const uint64_t *)items)[i]);
     case FIELD_I64S:
-        return put_i64(out, ((const int64_t *)items)[i]);
+        return msgpack_pack_int64(packer, ((const int64_t *)items)[i]);
     case FIELD_WORDS:
-        return put_word(out, field->of, ((const uint32_t *)items)[i]);
+        return put_word(packer, field->of, ((const uint32_t *)items)[i]);
     case FIELD_TEXTS:
-        return put_text(out, ((const char(*)[LIMIT_NAME_BYTES])items)[i]);
+        return put_text(packer, ((const char(*)[LIMIT_NAME_BYTES])items)[i]);
     case FIELD_STEPS:
-        return put_step(out, (const union msg_step *)items + i);
+        return put_step(packer, (const union msg_step *)items + i);
     case FIELD_JOBS:
-        return put_job(out, (const struct msg_batch_job *)items + i);
+        return put_job(packer, (const struct msg_batch_job *)items + i);
     default:
         assert(field->kind == FIELD_MAPS || field->kind == FIELD_ITEMS);
-        return put_map(out, field->of, member(items, i * ((const struct map_type *)field->of)->size_bytes));
+        return put_map(packer, field->of, member(items, i * ((const struct map_type *)field->of)->size_bytes));
     }
 }
 
-static int put_value(struct encoded *out, const struct field *field, const void *from)
+static int put_value(msgpack_packer *packer, const struct field *field, const void *from)
 {
     const void *value = member(from, field->offset);
     switch (field->kind) {
     case FIELD_U64:
-        return put_u64(out, *(const uint64_t *)value);
+        return msgpack_pack_uint64(packer, *(const uint64_t *)value);
     case FIELD_INDEX:
-        return put_u64(out, *(const uint64_t *)value - 1);
+        return msgpack_pack_uint64(packer, *(const uint64_t *)value - 1);
     case FIELD_F64:
-        return put_f64(out, *(const double *)value);
+        return msgpack_pack_double(packer, *(const double *)value);
     case FIELD_TEXT:
     case FIELD_PROSE:
-        return put_text(out, value);
+        return put_text(packer, value);
     case FIELD_WORD:
-        return put_word(out, field->of, *(const uint32_t *)value);
+        return put_word(packer, field->of, *(const uint32_t *)value);
     case FIELD_BYTES:
-        return put_bytes(out, value, count_get(field, from));
+        return put_bytes(packer, value, count_get(field, from));
     case FIELD_MAP:
-        return put_map(out, field->of, value);
+        return put_map(packer, field->of, value);
     case FIELD_ITEMS:
         value = *(const void *const *)value;
         break;
@@ -255,9 +189,9 @@ static int put_value(struct encoded *out, const struct field *field, const void 
         break;
     }
     uint32_t count = count_get(field, from);
-    int code = put_list(out, count);
+    int code = msgpack_pack_array(packer, count);
     for (uint32_t i = 0; i < count && !code; i++)
-        code = put_item(out, field, value, i);
+        code = put_item(packer, field, value, i);
     return code;
 }
 
@@ -306,7 +240,7 @@ static bool field_is_left_out(const struct map_type *type, size_t row, const voi
 }
 
 /* As deep as the maps of messages.h are nested. */
-static int put_map(struct encoded *out, const struct map_type *type, const void *from)
+static int put_map(msgpack_packer *packer, const struct map_type *type, const void *from)
 {
     size_t count = 0;
     uint64_t there = 0; /* by field */
@@ -315,30 +249,30 @@ static int put_map(struct encoded *out, const struct map_type *type, const void 
         there |= (uint64_t)is_there << i;
         count += is_there;
     }
-    int code = put_pairs(out, count);
+    int code = msgpack_pack_map(packer, count);
     for (size_t i = 0; i < type->field_count && !code; i++) {
         if (!(there >> i & 1))
             continue;
-        code = put_name(out, type->fields[i].name, type->fields[i].name_size);
+        code = put_name(packer, type->fields[i].name, type->fields[i].name_size);
         if (!code)
-            code = put_value(out, &type->fields[i], from);
+            code = put_value(packer, &type->fields[i], from);
     }
     return code;
 }
 
 /* Request and notification: method and params after the first elements. */
-static int put_call(struct encoded *out, enum method method, const struct map_type *type, const void *params)
+static int put_call(msgpack_packer *packer, enum method method, const struct map_type *type, const void *params)
 {
-    int code = put_text(out, method_name(method));
+    int code = put_text(packer, method_name(method));
     if (!code)
-        code = put_list(out, 1);
-    return code ? code : put_map(out, type, params);
+        code = msgpack_pack_array(packer, 1);
+    return code ? code : put_map(packer, type, params);
 }
 
-static int put_begin(struct encoded *out, size_t elements, enum message_kind kind)
+static int put_head(msgpack_packer *packer, size_t elements, enum message_kind kind)
 {
-    int code = put_list(out, elements);
-    return code ? code : put_u64(out, kind);
+    int code = msgpack_pack_array(packer, elements);
+    return code ? code : msgpack_pack_uint32(packer, kind);
 }
 
 /* Ends an encoding: back to where it began when it did not fit. */
@@ -353,11 +287,13 @@ int encode_request(struct encoded *out, uint32_t msgid, enum method method, cons
                    const void *params)
 {
     size_t begin = out->size;
-    int code = put_begin(out, 4, MESSAGE_REQUEST);
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, out, encoded_write);
+    int code = put_head(&packer, 4, MESSAGE_REQUEST);
     if (!code)
-        code = put_u64(out, msgid);
+        code = msgpack_pack_uint32(&packer, msgid);
     if (!code)
-        code = put_call(out, method, type, params);
+        code = put_call(&packer, method, type, params);
     return encoded_end(out, begin, code);
 }
 
@@ -366,15 +302,17 @@ static int encode_response(struct encoded *out, uint32_t msgid, bool failed, con
                            const void *map)
 {
     size_t begin = out->size;
-    int code = put_begin(out, 4, MESSAGE_RESPONSE);
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, out, encoded_write);
+    int code = put_head(&packer, 4, MESSAGE_RESPONSE);
     if (!code)
-        code = put_u64(out, msgid);
+        code = msgpack_pack_uint32(&packer, msgid);
     if (!code && !failed)
-        code = put_nil(out);
+        code = msgpack_pack_nil(&packer);
     if (!code)
-        code = put_map(out, type, map);
+        code = put_map(&packer, type, map);
     if (!code && failed)
-        code = put_nil(out);
+        code = msgpack_pack_nil(&packer);
     return encoded_end(out, begin, code);
 }
 
@@ -403,8 +341,10 @@ int encode_failure(struct encoded *out, uint32_t msgid, const struct error *erro
 int encode_notification(struct encoded *out, enum method method, const struct map_type *type, const void *params)
 {
     size_t begin = out->size;
-    int code = put_begin(out, 3, MESSAGE_NOTIFICATION);
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, out, encoded_write);
+    int code = put_head(&packer, 3, MESSAGE_NOTIFICATION);
     if (!code)
-        code = put_call(out, method, type, params);
+        code = put_call(&packer, method, type, params);
     return encoded_end(out, begin, code);
 }

@@ -1,6 +1,6 @@
 /*
- * Messages to bytes and back: MessagePack-RPC, by the tables that messages.h expands to. codec.c has the tables and
- * encodes, decode.c decodes.
+ * Messages to bytes and back: MessagePack-RPC, by the tables that messages.h expands to. codec.c (tables and
+ * encoding) and decode.c are the only users of msgpack-c.
  *
  *   request      [0, msgid, method, [params]]
  *   response     [1, msgid, nil, result]  or  [1, msgid, failure, nil]
@@ -90,12 +90,14 @@ struct message {
     char method_text[LIMIT_NAME_BYTES]; /* cut to fit */
     bool failed;                        /* a response that carries a failure */
     bool strict;                        /* set once it is open: a field that is not known is an error */
-    const uint8_t *map;                 /* params, result or failure; NULL: left out, as good as empty */
+    void *content;                      /* the codec's own */
 };
 
-/* Opens the one complete message at `bytes`, which walk() has accepted and which must stay until it has been read.
- * Returns 0, or -EBADMSG and *error. */
-int message_open(struct message *message, const uint8_t *bytes, struct error *error);
+/*
+ * Opens the one complete message in bytes[0..size), which walk() has accepted and which must stay until the message is
+ * closed. Returns 0, or -EBADMSG (or -ENOMEM) and *error; close in either case.
+ */
+int message_open(struct message *message, const uint8_t *bytes, size_t size, struct error *error);
 /*
  * Reads params, or the result, or, of a response that failed, the failure (msg_failure_type) into a struct of that
  * type. Returns 0, or -EINVAL and *error, which names the field; *out is then untouched.
@@ -105,6 +107,7 @@ int message_read(const struct message *message, const struct map_type *type, voi
  * items, or no such list, or -EINVAL and *error. */
 int message_read_item(const struct message *message, const char *name, uint32_t index, const struct map_type *type,
                       void *out, struct error *error);
+void message_close(struct message *message);
 
 /* The msgid of a request that walk() has refused, from its beginning, so that the refusal can be answered. */
 bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid);

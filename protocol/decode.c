@@ -3,11 +3,18 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <msgpack.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
-#include "token.h"
+
+/* What a message holds until it is closed. */
+struct content {
+    msgpack_unpacked unpacked;
+    const msgpack_object *map; /* params, result or failure; NULL: left out, as good as empty */
+};
 
 /* Bytes from outside, for a message to people: one line of ASCII, whatever they are, and never half a character. */
 static char *text_show(char *out, size_t size, const char *text, size_t length)
@@ -19,35 +26,34 @@ static char *text_show(char *out, size_t size, const char *text, size_t length)
     return out;
 }
 
-static char *token_show(char *out, size_t size, const struct token *token)
+static bool text_is(const msgpack_object *object, const char *text, size_t size)
 {
-    return text_show(out, size, (const char *)token->bytes, token->count);
+    return object->type == MSGPACK_OBJECT_STR && object->via.str.size == size &&
+           memcmp(object->via.str.ptr, text, size) == 0;
 }
 
-static bool token_is_text(const struct token *token, const char *text, size_t size)
+static const char *type_name(const msgpack_object *object)
 {
-    return token->kind == TOKEN_TEXT && token->count == size && memcmp(token->bytes, text, size) == 0;
-}
-
-static const char *kind_name(const struct token *token)
-{
-    static const char *const names[] = {
-        [TOKEN_NIL] = "nil",
-        [TOKEN_BOOLEAN] = "a boolean",
-        [TOKEN_POSITIVE] = "an integer",
-        [TOKEN_NEGATIVE] = "an integer",
-        [TOKEN_FLOAT] = "a floating-point number",
-        [TOKEN_TEXT] = "text",
-        [TOKEN_BINARY] = "binary data",
-        [TOKEN_LIST] = "a list",
-        [TOKEN_MAP] = "a map",
-    };
-    return names[token->kind];
-}
-
-static bool is_map(const uint8_t *at)
-{
-    return token_next(&at).kind == TOKEN_MAP;
+    switch (object->type) {
+    case MSGPACK_OBJECT_NIL:
+        return "nil";
+    case MSGPACK_OBJECT_BOOLEAN:
+        return "a boolean";
+    case MSGPACK_OBJECT_POSITIVE_INTEGER:
+    case MSGPACK_OBJECT_NEGATIVE_INTEGER:
+        return "an integer";
+    case MSGPACK_OBJECT_FLOAT32:
+    case MSGPACK_OBJECT_FLOAT64:
+        return "a floating-point number";
+    case MSGPACK_OBJECT_STR:
+        return "text";
+    case MSGPACK_OBJECT_ARRAY:
+        return "a list";
+    case MSGPACK_OBJECT_MAP:
+        return "a map";
+    default:
+        return "binary data";
+    }
 }
 
 /*
@@ -59,59 +65,64 @@ static int malformed(struct error *error, const char *what)
     return error_set(error, -EBADMSG, "malformed message: %s", what);
 }
 
-/* Method and params, the last two elements of requests and notifications. */
-static int call_open(struct message *message, const uint8_t *at, struct error *error)
+static bool msgid_read(const msgpack_object *object, uint32_t *msgid)
 {
-    const struct token method = token_next(&at), params = token_next(&at);
-    if (method.kind != TOKEN_TEXT)
+    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER || object->via.u64 > UINT32_MAX)
+        return false;
+    *msgid = (uint32_t)object->via.u64;
+    return true;
+}
+
+/* Method and params, the last two elements of requests and notifications. */
+static int call_open(struct message *message, const msgpack_object *method, const msgpack_object *params,
+                     struct error *error)
+{
+    struct content *content = message->content;
+    if (method->type != MSGPACK_OBJECT_STR)
         return malformed(error, "the method is not text");
-    message->method = method_find((const char *)method.bytes, method.count);
-    if (message->method == METHOD_COUNT)
-        token_show(message->method_text, sizeof message->method_text, &method);
-    else
-        memcpy(message->method_text, method.bytes, method.count);
-    if (params.kind != TOKEN_LIST || params.count > 1 || (params.count == 1 && !is_map(at)))
+    text_show(message->method_text, sizeof message->method_text, method->via.str.ptr, method->via.str.size);
+    message->method = method_find(method->via.str.ptr, method->via.str.size);
+    if (params->type != MSGPACK_OBJECT_ARRAY || params->via.array.size > 1)
         return malformed(error, "params are not a list of one map");
-    message->map = params.count == 1 ? at : NULL;
-    return 0;
+    if (params->via.array.size == 0)
+        return 0;
+    content->map = &params->via.array.ptr[0];
+    return content->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "params are not a list of one map");
 }
 
 /* Failure and result, the last two elements of responses. */
-static int response_open(struct message *message, const uint8_t *failure, struct error *error)
+static int response_open(struct message *message, const msgpack_object *failure, const msgpack_object *result,
+                         struct error *error)
 {
-    const uint8_t *at = failure, *result = failure;
-    message->failed = token_next(&at).kind != TOKEN_NIL;
-    token_skip(&result);
-    at = result;
-    if (message->failed && token_next(&at).kind != TOKEN_NIL)
+    struct content *content = message->content;
+    message->failed = failure->type != MSGPACK_OBJECT_NIL;
+    if (message->failed && result->type != MSGPACK_OBJECT_NIL)
         return malformed(error, "a response has both an error and a result");
-    message->map = message->failed ? failure : result;
-    return is_map(message->map) ? 0 : malformed(error, "a response's error or result is no map");
+    content->map = message->failed ? failure : result;
+    return content->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "a response's error or result is no map");
 }
 
-int message_open(struct message *message, const uint8_t *bytes, struct error *error)
+static int envelope_open(struct message *message, const msgpack_object *object, struct error *error)
 {
-    const struct token envelope = token_next(&bytes);
-    *message = (struct message){.method = METHOD_COUNT};
-    if (envelope.kind != TOKEN_LIST || envelope.count == 0)
+    if (object->type != MSGPACK_OBJECT_ARRAY || object->via.array.size == 0)
         return malformed(error, "not a list of a type and what belongs to it");
-    const struct token kind = token_next(&bytes);
-    if (kind.kind != TOKEN_POSITIVE || kind.positive > MESSAGE_NOTIFICATION)
+    const msgpack_object *elements = object->via.array.ptr;
+    size_t count = object->via.array.size;
+    if (elements[0].type != MSGPACK_OBJECT_POSITIVE_INTEGER || elements[0].via.u64 > MESSAGE_NOTIFICATION)
         return malformed(error, "its type is not 0 (request), 1 (response) or 2 (notification)");
-    message->kind = (enum message_kind)kind.positive;
+    message->kind = (enum message_kind)elements[0].via.u64;
     if (message->kind == MESSAGE_NOTIFICATION)
-        return envelope.count == 3 ? call_open(message, bytes, error)
-                                   : malformed(error, "a notification has three elements: type, method, params");
-    const struct token msgid = envelope.count > 1 ? token_next(&bytes) : (struct token){.kind = TOKEN_NIL};
-    message->has_msgid = msgid.kind == TOKEN_POSITIVE && msgid.positive <= UINT32_MAX;
-    message->msgid = message->has_msgid ? (uint32_t)msgid.positive : 0;
-    if (envelope.count != 4)
+        return count == 3 ? call_open(message, &elements[1], &elements[2], error)
+                          : malformed(error, "a notification has three elements: type, method, params");
+    message->has_msgid = count > 1 && msgid_read(&elements[1], &message->msgid);
+    if (count != 4)
         return malformed(error, message->kind == MESSAGE_REQUEST
                                     ? "a request has four elements: type, msgid, method, params"
                                     : "a response has four elements: type, msgid, error, result");
     if (!message->has_msgid)
         return malformed(error, "the msgid is not an integer from 0 to 4294967295");
-    return message->kind == MESSAGE_REQUEST ? call_open(message, bytes, error) : response_open(message, bytes, error);
+    return message->kind == MESSAGE_REQUEST ? call_open(message, &elements[2], &elements[3], error)
+                                            : response_open(message, &elements[2], &elements[3], error);
 }
 
 bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid)
@@ -129,6 +140,32 @@ bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid)
     return true;
 }
 
+int message_open(struct message *message, const uint8_t *bytes, size_t size, struct error *error)
+{
+    *message = (struct message){.method = METHOD_COUNT};
+    struct content *content = calloc(1, sizeof *content);
+    if (!content)
+        return error_set(error, -ENOMEM, "out of memory for a message");
+    message->content = content;
+    msgpack_unpacked_init(&content->unpacked);
+    size_t used = 0;
+    msgpack_unpack_return code = msgpack_unpack_next(&content->unpacked, (const char *)bytes, size, &used);
+    if (code == MSGPACK_UNPACK_NOMEM_ERROR)
+        return error_set(error, -ENOMEM, "out of memory for a message");
+    if (code != MSGPACK_UNPACK_SUCCESS || used != size)
+        return malformed(error, "not one MessagePack object");
+    return envelope_open(message, &content->unpacked.data, error);
+}
+
+void message_close(struct message *message)
+{
+    struct content *content = message->content;
+    if (content)
+        msgpack_unpacked_destroy(&content->unpacked);
+    free(content);
+    message->content = NULL;
+}
+
 /*
  * The maps. Each function returns 0, or -EINVAL and the reader's error.
  */
@@ -138,8 +175,7 @@ bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid)
 /* Knows where it is, for messages: `job.submit: field "input.shape[2]" is nil`. The path is put into words only for
  * them: that takes longer than reading. */
 struct reader {
-    const uint8_t *at; /* the next token */
-    const char *what;  /* the method */
+    const char *what; /* the method */
     struct place {
         const char *name; /* of a field; NULL: a list's item */
         uint32_t index;
@@ -188,39 +224,35 @@ static void reader_leave(struct reader *reader)
     reader->depth--;
 }
 
-static int read_u64(struct reader *reader, uint64_t max, uint64_t *out)
+static int read_u64(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
 {
-    const struct token token = token_next(&reader->at);
-    if (token.kind == TOKEN_NEGATIVE)
-        return reader_fail(reader, "is %" PRId64 "; allowed: 0 to %" PRIu64, token.negative, max);
-    if (token.kind != TOKEN_POSITIVE)
-        return reader_fail(reader, "is %s; expected: an integer", kind_name(&token));
-    if (token.positive > max)
-        return reader_fail(reader, "is %" PRIu64 "; allowed: 0 to %" PRIu64, token.positive, max);
-    *out = token.positive;
+    if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        return reader_fail(reader, "is %" PRId64 "; allowed: 0 to %" PRIu64, object->via.i64, max);
+    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+        return reader_fail(reader, "is %s; expected: an integer", type_name(object));
+    if (object->via.u64 > max)
+        return reader_fail(reader, "is %" PRIu64 "; allowed: 0 to %" PRIu64, object->via.u64, max);
+    *out = object->via.u64;
     return 0;
 }
 
-static int read_index(struct reader *reader, uint64_t max, uint64_t *out)
+static int read_index(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
 {
     uint64_t value;
-    int code = read_u64(reader, max, &value);
+    int code = read_u64(reader, object, max, &value);
     if (code == 0)
         *out = value + 1;
     return code;
 }
 
-static int read_i64(struct reader *reader, int64_t *out)
+static int read_i64(const struct reader *reader, const msgpack_object *object, int64_t *out)
 {
-    const uint8_t *at = reader->at;
-    const struct token token = token_next(&at);
-    uint64_t value;
-    if (token.kind == TOKEN_NEGATIVE) {
-        *out = token.negative;
-        reader->at = at;
+    if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER) {
+        *out = object->via.i64;
         return 0;
     }
-    int code = read_u64(reader, UINT64_MAX, &value);
+    uint64_t value;
+    int code = read_u64(reader, object, UINT64_MAX, &value);
     if (code)
         return code;
     if (value > INT64_MAX)
@@ -230,165 +262,147 @@ static int read_i64(struct reader *reader, int64_t *out)
 }
 
 /* Integers too, where a double holds them exactly: MessagePack libraries write whole numbers so. */
-static int read_f64(struct reader *reader, double *out)
+static int read_f64(const struct reader *reader, const msgpack_object *object, double *out)
 {
     const uint64_t exact = UINT64_C(1) << 53;
-    const struct token token = token_next(&reader->at);
-    const bool positive = token.kind == TOKEN_POSITIVE;
-    if (token.kind == TOKEN_FLOAT) {
-        *out = token.floating;
+    bool positive = object->type == MSGPACK_OBJECT_POSITIVE_INTEGER;
+    if (object->type == MSGPACK_OBJECT_FLOAT32 || object->type == MSGPACK_OBJECT_FLOAT64) {
+        *out = object->via.f64;
         return 0;
     }
-    if (!positive && token.kind != TOKEN_NEGATIVE)
-        return reader_fail(reader, "is %s; expected: a number", kind_name(&token));
-    if (positive ? token.positive > exact : token.negative < -(int64_t)exact)
+    if (!positive && object->type != MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        return reader_fail(reader, "is %s; expected: a number", type_name(object));
+    if (positive ? object->via.u64 > exact : object->via.i64 < -(int64_t)exact)
         return reader_fail(reader,
                            "is an integer beyond 2^53, which a double may not hold; give a floating-point number");
-    *out = positive ? (double)token.positive : (double)token.negative;
+    *out = positive ? (double)object->via.u64 : (double)object->via.i64;
     return 0;
 }
 
-static int read_text(struct reader *reader, uint64_t max, char *out)
+static int read_text(const struct reader *reader, const msgpack_object *object, uint64_t max, char *out)
 {
-    const struct token token = token_next(&reader->at);
-    const size_t size = token.count;
-    if (token.kind != TOKEN_TEXT)
-        return reader_fail(reader, "is %s; expected: text", kind_name(&token));
+    if (object->type != MSGPACK_OBJECT_STR)
+        return reader_fail(reader, "is %s; expected: text", type_name(object));
+    size_t size = object->via.str.size;
     if (size > max)
         return reader_fail(reader, "has %zu bytes; allowed: 0 to %" PRIu64, size, max);
-    if (memchr(token.bytes, '\0', size))
+    if (memchr(object->via.str.ptr, '\0', size))
         return reader_fail(reader, "contains a zero byte");
-    memcpy(out, token.bytes, size);
+    memcpy(out, object->via.str.ptr, size);
     out[size] = '\0';
     text_clean(out); /* whoever it is from, it ends on terminals and in logs */
     return 0;
 }
 
-static int read_word(struct reader *reader, const struct words *words, uint32_t *out)
+static int read_word(const struct reader *reader, const msgpack_object *object, const struct words *words,
+                     uint32_t *out)
 {
     char given[33], allowed[LIMIT_WORDS_BYTES];
-    const struct token token = token_next(&reader->at);
-    if (token.kind != TOKEN_TEXT)
-        return reader_fail(reader, "is %s; allowed: %s", kind_name(&token), words_join(words, allowed, sizeof allowed));
-    int word = words_find(words, (const char *)token.bytes, token.count);
+    if (object->type != MSGPACK_OBJECT_STR)
+        return reader_fail(reader, "is %s; allowed: %s", type_name(object), words_join(words, allowed, sizeof allowed));
+    int word = words_find(words, object->via.str.ptr, object->via.str.size);
     if (word < 0)
-        return reader_fail(reader, "is \"%s\"; allowed: %s", token_show(given, sizeof given, &token),
+        return reader_fail(reader, "is \"%s\"; allowed: %s",
+                           text_show(given, sizeof given, object->via.str.ptr, object->via.str.size),
                            words_join(words, allowed, sizeof allowed));
     *out = (uint32_t)word;
     return 0;
 }
 
-static int read_bytes(struct reader *reader, const struct field *field, void *out)
+static int read_bytes(const struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
 {
-    const struct token token = token_next(&reader->at);
-    const uint32_t count = (uint32_t)token.count;
-    if (token.kind != TOKEN_BINARY)
-        return reader_fail(reader, "is %s; expected: binary data", kind_name(&token));
+    if (object->type != MSGPACK_OBJECT_BIN)
+        return reader_fail(reader, "is %s; expected: binary data", type_name(object));
+    uint32_t count = object->via.bin.size;
     if (count < 1 || count > field->max)
         return reader_fail(reader, "has %" PRIu32 " bytes; allowed: 1 to %" PRIu64, count, field->max);
-    memcpy((char *)out + field->offset, token.bytes, count);
+    memcpy((char *)out + field->offset, object->via.bin.ptr, count);
     memcpy((char *)out + field->count_offset, &count, sizeof count);
     return 0;
 }
 
-static int read_map(struct reader *reader, const struct map_type *type, void *out);
+static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out);
 
-/* The value that the map there has under this key; NULL: none. */
-static const uint8_t *pair_find(const uint8_t *at, const char *key)
+/* The value that a map has under this key; NULL: none. */
+static const msgpack_object *pair_find(const msgpack_object *map, const char *key)
 {
     const size_t size = strlen(key);
-    for (uint64_t left = token_next(&at).count; left > 0; left--) {
-        const struct token name = token_next(&at);
-        if (token_is_text(&name, key, size))
-            return at;
-        for (uint64_t i = token_children(&name); i > 0; i--)
-            token_skip(&at);
-        token_skip(&at);
-    }
+    for (uint32_t i = 0; i < map->via.map.size; i++)
+        if (text_is(&map->via.map.ptr[i].key, key, size))
+            return &map->via.map.ptr[i].val;
     return NULL;
 }
 
-/* An error unless a map is next. */
-static int expect_map(const struct reader *reader)
-{
-    const uint8_t *at = reader->at;
-    const struct token token = token_next(&at);
-    return token.kind == TOKEN_MAP ? 0 : reader_fail(reader, "is %s; expected: a map", kind_name(&token));
-}
-
 /* The operation decides which fields there are, so it is looked for first. */
-static int read_step(struct reader *reader, union msg_step *out)
+static int read_step(struct reader *reader, const msgpack_object *object, union msg_step *out)
 {
     const struct field *field = &step_types[0]->fields[0];
-    const uint8_t *map = reader->at;
     uint32_t operation;
-    int code = expect_map(reader);
-    if (code)
-        return code;
+    if (object->type != MSGPACK_OBJECT_MAP)
+        return reader_fail(reader, "is %s; expected: a map", type_name(object));
+    const msgpack_object *value = pair_find(object, field->name);
     reader_enter(reader, field->name, 0);
-    reader->at = pair_find(map, field->name);
-    code = reader->at ? read_word(reader, field->of, &operation) : reader_fail(reader, "is missing");
+    int code = value ? read_word(reader, value, field->of, &operation) : reader_fail(reader, "is missing");
     if (code)
         return code;
     reader_leave(reader);
-    reader->at = map;
-    return read_map(reader, step_types[operation], out);
+    return read_map(reader, object, step_types[operation], out);
 }
 
 /* Its steps show which kind of job it is. One that has some is read as job.run reads it. */
-static int read_job(struct reader *reader, struct msg_batch_job *job)
+static int read_job(struct reader *reader, const msgpack_object *object, struct msg_batch_job *job)
 {
     const bool strict = reader->strict, asked = reader->asked;
-    int code = expect_map(reader);
-    if (code)
-        return code;
-    job->runs = pair_find(reader->at, "steps") != NULL;
+    if (object->type != MSGPACK_OBJECT_MAP)
+        return reader_fail(reader, "is %s; expected: a map", type_name(object));
+    job->runs = pair_find(object, "steps") != NULL;
     if (!job->runs) {
         memset(&job->submit, 0, sizeof job->submit);
-        return read_map(reader, &msg_job_submit_params_type, &job->submit);
+        return read_map(reader, object, &msg_job_submit_params_type, &job->submit);
     }
     memset(&job->run, 0, sizeof job->run);
     reader->strict = true;
     reader->asked = false;
-    code = read_map(reader, &msg_job_run_params_type, &job->run);
+    int code = read_map(reader, object, &msg_job_run_params_type, &job->run);
     reader->strict = strict;
     reader->asked = asked;
     return code;
 }
 
-static int read_item(struct reader *reader, const struct field *field, void *items, uint32_t i)
+static int read_item(struct reader *reader, const msgpack_object *object, const struct field *field, void *items,
+                     uint32_t i)
 {
     switch (field->kind) {
     case FIELD_U64S:
-        return read_u64(reader, UINT64_MAX, (uint64_t *)items + i);
+        return read_u64(reader, object, UINT64_MAX, (uint64_t *)items + i);
     case FIELD_I64S:
-        return read_i64(reader, (int64_t *)items + i);
+        return read_i64(reader, object, (int64_t *)items + i);
     case FIELD_WORDS:
-        return read_word(reader, field->of, (uint32_t *)items + i);
+        return read_word(reader, object, field->of, (uint32_t *)items + i);
     case FIELD_TEXTS:
-        return read_text(reader, LIMIT_NAME_BYTES - 1, ((char(*)[LIMIT_NAME_BYTES])items)[i]);
+        return read_text(reader, object, LIMIT_NAME_BYTES - 1, ((char(*)[LIMIT_NAME_BYTES])items)[i]);
     case FIELD_STEPS:
-        return read_step(reader, (union msg_step *)items + i);
+        return read_step(reader, object, (union msg_step *)items + i);
     case FIELD_JOBS:
-        return read_job(reader, (struct msg_batch_job *)items + i);
+        return read_job(reader, object, (struct msg_batch_job *)items + i);
     default:
         assert(field->kind == FIELD_MAPS);
-        return read_map(reader, field->of, (char *)items + i * ((const struct map_type *)field->of)->size_bytes);
+        return read_map(reader, object, field->of,
+                        (char *)items + i * ((const struct map_type *)field->of)->size_bytes);
     }
 }
 
-static int read_list(struct reader *reader, const struct field *field, void *out)
+static int read_list(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
 {
     unsigned least = field->kind == FIELD_MAPS || field->kind == FIELD_JOBS ? 0 : 1;
-    const struct token token = token_next(&reader->at);
-    const uint32_t count = (uint32_t)token.count;
-    if (token.kind != TOKEN_LIST)
-        return reader_fail(reader, "is %s; expected: a list", kind_name(&token));
+    if (object->type != MSGPACK_OBJECT_ARRAY)
+        return reader_fail(reader, "is %s; expected: a list", type_name(object));
+    uint32_t count = object->via.array.size;
     if (count < least || count > field->max)
         return reader_fail(reader, "has %" PRIu32 " items; allowed: %u to %" PRIu64, count, least, field->max);
     for (uint32_t i = 0; i < count; i++) {
         reader_enter(reader, NULL, i);
-        int code = read_item(reader, field, (char *)out + field->offset, i);
+        int code = read_item(reader, &object->via.array.ptr[i], field, (char *)out + field->offset, i);
         if (code)
             return code;
         reader_leave(reader);
@@ -397,41 +411,40 @@ static int read_list(struct reader *reader, const struct field *field, void *out
     return 0;
 }
 
-static int read_value(struct reader *reader, const struct field *field, void *out)
+static int read_value(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
 {
     void *value = (char *)out + field->offset;
     switch (field->kind) {
     case FIELD_U64:
-        return read_u64(reader, field->max, value);
+        return read_u64(reader, object, field->max, value);
     case FIELD_INDEX:
-        return read_index(reader, field->max, value);
+        return read_index(reader, object, field->max, value);
     case FIELD_F64:
-        return read_f64(reader, value);
+        return read_f64(reader, object, value);
     case FIELD_TEXT:
     case FIELD_PROSE:
-        return read_text(reader, field->max, value);
+        return read_text(reader, object, field->max, value);
     case FIELD_WORD:
-        return read_word(reader, field->of, value);
+        return read_word(reader, object, field->of, value);
     case FIELD_BYTES:
-        return read_bytes(reader, field, out);
+        return read_bytes(reader, object, field, out);
     case FIELD_MAP:
-        return read_map(reader, field->of, value);
+        return read_map(reader, object, field->of, value);
     case FIELD_ITEMS:
-        token_skip(&reader->at);
         return 0;
     default:
-        return read_list(reader, field, out);
+        return read_list(reader, object, field, out);
     }
 }
 
 /* The row that a key names; type->field_count where none does. Looks from `expected` on: most senders keep the order of
  * the table, and then few names have to be compared. */
-static size_t row_find(const struct map_type *type, const struct token *key, size_t expected)
+static size_t row_find(const struct map_type *type, const msgpack_object *key, size_t expected)
 {
     const size_t count = type->field_count;
     for (size_t i = 0, row = expected; i < count; i++, row++) {
         row = row < count ? row : 0;
-        if (token_is_text(key, type->fields[row].name, type->fields[row].name_size))
+        if (text_is(key, type->fields[row].name, type->fields[row].name_size))
             return row;
     }
     return count;
@@ -447,19 +460,19 @@ const char *fields_join(const struct map_type *type, size_t first, char *out, si
 }
 
 /* A value as somebody has written it, in few words. */
-static const char *value_show(const struct token *token, char *out, size_t size)
+static const char *value_show(const msgpack_object *object, char *out, size_t size)
 {
     char text[33];
-    if (token->kind == TOKEN_POSITIVE)
-        snprintf(out, size, "%" PRIu64, token->positive);
-    else if (token->kind == TOKEN_NEGATIVE)
-        snprintf(out, size, "%" PRId64, token->negative);
-    else if (token->kind == TOKEN_FLOAT)
-        snprintf(out, size, "%.17g", token->floating);
-    else if (token->kind == TOKEN_TEXT)
-        snprintf(out, size, "\"%s\"", token_show(text, sizeof text, token));
+    if (object->type == MSGPACK_OBJECT_POSITIVE_INTEGER)
+        snprintf(out, size, "%" PRIu64, object->via.u64);
+    else if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        snprintf(out, size, "%" PRId64, object->via.i64);
+    else if (object->type == MSGPACK_OBJECT_FLOAT32 || object->type == MSGPACK_OBJECT_FLOAT64)
+        snprintf(out, size, "%.17g", object->via.f64);
+    else if (object->type == MSGPACK_OBJECT_STR)
+        snprintf(out, size, "\"%s\"", text_show(text, sizeof text, object->via.str.ptr, object->via.str.size));
     else
-        snprintf(out, size, "%s", kind_name(token));
+        snprintf(out, size, "%s", type_name(object));
     return out;
 }
 
@@ -472,64 +485,55 @@ static const char *operation_of(const struct map_type *type)
     return NULL;
 }
 
-/* Its value is next. */
-static int unknown_field(struct reader *reader, const struct token *key, const struct map_type *type)
+static int unknown_field(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type)
 {
-    const struct token token = token_next(&reader->at);
     char name[LIMIT_NAME_BYTES], value[48], names[160];
     const char *operation = operation_of(type);
-    reader_enter(reader, token_show(name, sizeof name, key), 0);
+    reader_enter(reader, text_show(name, sizeof name, pair->key.via.str.ptr, pair->key.via.str.size), 0);
     if (operation)
         return reader_fail(reader, "is %s, but operation \"%s\" has no such parameter; it takes: %s",
-                           value_show(&token, value, sizeof value), operation,
+                           value_show(&pair->val, value, sizeof value), operation,
                            fields_join(type, 1, names, sizeof names));
     if (reader->asked)
         return reader_fail(reader, "is not known, and hello asked to be strict; look for a slip, or leave it out");
     return reader_fail(reader, "is %s, but there is no such field; there are: %s",
-                       value_show(&token, value, sizeof value), fields_join(type, 0, names, sizeof names));
-}
-
-static int skip_unknown(struct reader *reader, const struct token *key, const struct map_type *type)
-{
-    if (reader->strict)
-        return unknown_field(reader, key, type);
-    token_skip(&reader->at);
-    return 0;
+                       value_show(&pair->val, value, sizeof value), fields_join(type, 0, names, sizeof names));
 }
 
 /* Reads one pair, notes its row's bit in *seen, and the row after it as that of the next one. */
-static int read_pair(struct reader *reader, const struct map_type *type, uint64_t *seen, size_t *expected, void *out)
+static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type, uint64_t *seen,
+                     size_t *expected, void *out)
 {
     char path[PATH_BYTES];
-    const struct token key = token_next(&reader->at);
-    if (key.kind != TOKEN_TEXT)
+    if (pair->key.type != MSGPACK_OBJECT_STR)
         return error_set(reader->error, -EINVAL, "%s: the name of a field%s%s is %s; expected: text", reader->what,
-                         reader->depth ? " of " : "", reader_path(reader, path), kind_name(&key));
-    size_t row = row_find(type, &key, *expected);
+                         reader->depth ? " of " : "", reader_path(reader, path), type_name(&pair->key));
+    size_t row = row_find(type, &pair->key, *expected);
     if (row == type->field_count)
-        return skip_unknown(reader, &key, type);
+        return reader->strict ? unknown_field(reader, pair, type) : 0;
     *expected = row + 1;
     reader_enter(reader, type->fields[row].name, 0);
     if (*seen >> row & 1)
         return reader_fail(reader, "is there twice");
     *seen |= UINT64_C(1) << row;
-    int code = read_value(reader, &type->fields[row], out);
+    int code = read_value(reader, &pair->val, &type->fields[row], out);
     if (!code)
         reader_leave(reader);
     return code;
 }
 
 /* As deep as the maps of messages.h are nested, whatever was sent. */
-static int read_map(struct reader *reader, const struct map_type *type, void *out)
+static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out)
 {
+    if (object->type != MSGPACK_OBJECT_MAP)
+        return reader_fail(reader, "is %s; expected: a map", type_name(object));
     uint64_t seen = 0;
     size_t expected = 0;
-    int code = expect_map(reader);
-    if (code)
-        return code;
-    for (uint64_t left = token_next(&reader->at).count; left > 0; left--)
-        if ((code = read_pair(reader, type, &seen, &expected, out)))
+    for (uint32_t i = 0; i < object->via.map.size; i++) {
+        int code = read_pair(reader, &object->via.map.ptr[i], type, &seen, &expected, out);
+        if (code)
             return code;
+    }
     for (size_t row = 0; row < type->field_count; row++)
         if (type->fields[row].required && !(seen >> row & 1)) {
             reader_enter(reader, type->fields[row].name, 0);
@@ -553,10 +557,9 @@ static bool is_always_strict(const struct message *message)
     return message->kind == MESSAGE_REQUEST && message->method == METHOD_job_run;
 }
 
-static struct reader reader_of(const struct message *message, const uint8_t *at, struct error *error)
+static struct reader reader_of(const struct message *message, struct error *error)
 {
-    return (struct reader){.at = at,
-                           .what = message->kind == MESSAGE_RESPONSE ? "response" : method_name(message->method),
+    return (struct reader){.what = message->kind == MESSAGE_RESPONSE ? "response" : method_name(message->method),
                            .strict = message->strict || is_always_strict(message),
                            .asked = message->strict && !is_always_strict(message),
                            .error = error};
@@ -585,13 +588,13 @@ static void jobs_move(const struct field *field, const void *from, void *to)
 }
 
 /* Reads aside first, so that *out stays as it is when a field is wrong. */
-static int read_aside(struct reader *reader, const struct map_type *type, void *out)
+static int read_aside(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out)
 {
     union any_map map;
     const struct field *jobs = jobs_of(type);
     const size_t size_bytes = jobs ? jobs->offset : type->size_bytes;
     memset(&map, 0, size_bytes);
-    int code = read_map(reader, type, &map);
+    int code = read_map(reader, object, type, &map);
     if (code)
         return code;
     memcpy(out, &map, size_bytes);
@@ -602,24 +605,23 @@ static int read_aside(struct reader *reader, const struct map_type *type, void *
 
 int message_read(const struct message *message, const struct map_type *type, void *out, struct error *error)
 {
-    static const uint8_t empty[] = {0x80};
-    struct reader reader = reader_of(message, message->map ? message->map : empty, error);
-    return read_aside(&reader, type, out);
+    static const msgpack_object empty = {.type = MSGPACK_OBJECT_MAP};
+    const struct content *content = message->content;
+    struct reader reader = reader_of(message, error);
+    return read_aside(&reader, content->map ? content->map : &empty, type, out);
 }
 
 int message_read_item(const struct message *message, const char *name, uint32_t index, const struct map_type *type,
                       void *out, struct error *error)
 {
-    const uint8_t *at = message->map ? pair_find(message->map, name) : NULL;
-    const struct token list = at ? token_next(&at) : (struct token){.kind = TOKEN_NIL};
-    if (list.kind != TOKEN_LIST || index >= list.count)
+    const struct content *content = message->content;
+    const msgpack_object *list = content->map ? pair_find(content->map, name) : NULL;
+    if (!list || list->type != MSGPACK_OBJECT_ARRAY || index >= list->via.array.size)
         return 0;
-    for (uint32_t i = 0; i < index; i++)
-        token_skip(&at);
-    struct reader reader = reader_of(message, at, error);
+    struct reader reader = reader_of(message, error);
     reader_enter(&reader, name, 0);
     reader_enter(&reader, NULL, index);
-    int code = read_aside(&reader, type, out);
+    int code = read_aside(&reader, &list->via.array.ptr[index], type, out);
     return code ? code : 1;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Finds where a MessagePack object ends, and refuses hostile ones, without allocating: the codec trusts what
- * it reads to be one complete object.
+ * Finds where a MessagePack object ends, and refuses hostile ones, without allocating: before msgpack-c, which
+ * allocates whatever a sender claims, sees a byte.
  */
 #ifndef PROTOCOL_WALK_H
 #define PROTOCOL_WALK_H

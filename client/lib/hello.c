@@ -25,6 +25,7 @@ int hello_keep(struct scand *daemon, const struct message *message, struct error
         return -ENOMEM;
     memcpy(kept, bytes, size);
     daemon->hello = kept;
+    daemon->hello_size = size;
     daemon->runs_tasks = count > 0;
     return 0;
 }
@@ -33,8 +34,9 @@ int hello_operation(struct scand *daemon, uint32_t index, struct msg_operation *
 {
     struct message message;
     struct error error = {.message = ""};
-    int code = message_open(&message, daemon->hello, &error);
+    int code = message_open(&message, daemon->hello, daemon->hello_size, &error);
     if (code == 0)
         code = operation_read_from(&message, index, out, &error);
+    message_close(&message);
     return code < 0 ? session_fail(daemon, code, "the daemon's operations cannot be read: %s", error.message) : code;
 }

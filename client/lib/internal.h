@@ -183,7 +183,8 @@ struct scand {
     char path[SOCKET_PATH_BYTES];
     char name[LIMIT_NAME_BYTES];
     char server[LIMIT_NAME_BYTES];
-    uint8_t *hello;          /* the answer to it */
+    uint8_t *hello; /* the answer to it, of hello_size bytes */
+    size_t hello_size;
     bool runs_tasks;         /* the daemon has job.run, */
     bool batches_tasks;      /* and takes several such jobs in one message */
     uint64_t job_steps;      /* that the daemon takes */

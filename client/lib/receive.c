@@ -61,18 +61,19 @@ static int notification_handle(struct scand *daemon, const struct message *messa
 }
 
 /* Handles one message. A callback comes last, when nothing of the message is needed: it may call the library. */
-static int message_handle(struct scand *daemon, const uint8_t *bytes)
+static int message_handle(struct scand *daemon, const uint8_t *bytes, size_t size)
 {
     struct message message;
     struct msg_job_progress progress = {0};
     struct error error = {.message = ""};
-    int code = message_open(&message, bytes, &error);
+    int code = message_open(&message, bytes, size, &error);
     if (code == 0 && message.kind == MESSAGE_RESPONSE)
         code = answer_handle(daemon, &message, &error);
     else if (code == 0 && message.kind == MESSAGE_NOTIFICATION)
         code = notification_handle(daemon, &message, &progress, &error);
     else if (code == 0)
         code = error_set(&error, -EBADMSG, "a request, where only answers are expected");
+    message_close(&message);
     connection_consume(daemon->connection);
     if (code) {
         if (code == -ENOMEM)
@@ -101,7 +102,7 @@ int session_receive(struct scand *daemon)
                          "the daemon at %s sent bytes that are no message: make sure that it is scand", daemon->path);
             return session_give_up(daemon);
         }
-        code = message_handle(daemon, bytes);
+        code = message_handle(daemon, bytes, size);
         if (code)
             return code;
     }

@@ -147,11 +147,11 @@ static void handle_request(struct client *client, const struct message *message)
 }
 
 /* One message that walk() accepted. */
-static void handle_message(struct client *client, const uint8_t *bytes)
+static void handle_message(struct client *client, const uint8_t *bytes, size_t size)
 {
     struct message message;
     struct error error = {0};
-    int r = message_open(&message, bytes, &error);
+    int r = message_open(&message, bytes, size, &error);
     message.strict = client->strict;
     if (!r && message.kind != MESSAGE_REQUEST)
         r = error_set(&error, -EBADMSG, "a client sends requests only");
@@ -162,6 +162,7 @@ static void handle_message(struct client *client, const uint8_t *bytes)
             reply_failure(client, message.msgid, &error);
         client->failed = true;
     }
+    message_close(&message);
 }
 
 /* Bytes that walk() refused: nothing after them can be found. */
@@ -225,7 +226,7 @@ int service_input(struct client *client, uint64_t end_us)
         if (client->failed || client->paused || (r = connection_peek(client->connection, &bytes, &size)) != 1 ||
             turn_is_over(service, handled, end_us))
             break;
-        handle_message(client, bytes);
+        handle_message(client, bytes, size);
     }
     if (r < 0 && !client->failed)
         refuse_bytes(client, r, bytes, size);

@@ -109,9 +109,10 @@ static void send_message(struct caller *caller, const uint8_t *bytes, size_t siz
     size_t length;
     if (walk(bytes, size, &length) || length != size)
         return;
-    bool good = message_open(&message, bytes, &error) == 0;
+    bool good = message_open(&message, bytes, size, &error) == 0;
     bool heavy = good && is_heavy(&message);
     bool asks = good && message.kind == MESSAGE_REQUEST;
+    message_close(&message);
     if (heavy)
         return;
     caller->unanswered += asks;
@@ -263,12 +264,12 @@ static void send_any(struct caller *caller)
  * What comes back.
  */
 
-static void check_answer(struct caller *caller, const uint8_t *bytes)
+static void check_answer(struct caller *caller, const uint8_t *bytes, size_t size)
 {
     struct message message;
     struct msg_failure failure;
     struct error error;
-    int code = message_open(&message, bytes, &error);
+    int code = message_open(&message, bytes, size, &error);
     assert(code == 0);
     assert(message.kind != MESSAGE_REQUEST);
     if (message.kind == MESSAGE_RESPONSE) {
@@ -280,6 +281,7 @@ static void check_answer(struct caller *caller, const uint8_t *bytes)
         assert(code == 0);
         check_line(failure.message);
     }
+    message_close(&message);
 }
 
 static void drop_fds(struct connection *connection)
@@ -300,7 +302,7 @@ static void read_answers(struct caller *caller)
     do {
         n = connection_receive(caller->connection);
         while (connection_peek(caller->connection, &bytes, &size) == 1) {
-            check_answer(caller, bytes);
+            check_answer(caller, bytes, size);
             connection_consume(caller->connection);
             drop_fds(caller->connection);
         }

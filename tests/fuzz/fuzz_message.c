@@ -36,18 +36,19 @@ static void check_again(const struct map_type *type, const union any *map)
     memset(&again, 0, sizeof again);
     int code = encode_result(&out, 1, type, map);
     assert(code == 0);
-    code = message_open(&message, bytes, &error);
+    code = message_open(&message, bytes, out.size, &error);
     assert(code == 0);
     code = message_read(&message, type, &again, &error);
     assert(code == 0);
     assert(memcmp(&again, map, type->size_bytes) == 0);
+    message_close(&message);
 }
 
-static void check_message(const uint8_t *bytes)
+static void check_message(const uint8_t *bytes, size_t size)
 {
     struct message message;
     struct error error = {0};
-    int code = message_open(&message, bytes, &error);
+    int code = message_open(&message, bytes, size, &error);
     assert(code == 0 || code == -EBADMSG);
     check_error(code, &error);
     if (code == 0 && message.kind != MESSAGE_NOTIFICATION)
@@ -64,6 +65,7 @@ static void check_message(const uint8_t *bytes)
         assert(read == 0 || read == 1 || read == -EINVAL);
         check_error(read < 0 ? read : 0, &error);
     }
+    message_close(&message);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -72,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (walk(bytes, size, &length))
         return 0;
     uint8_t *copy = exact_copy(bytes, length, false);
-    check_message(copy);
+    check_message(copy, length);
     free(copy);
     return 0;
 }

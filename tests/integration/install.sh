@@ -50,7 +50,7 @@ if test -e "$libraries/libscand.a"; then
     ${CC:-cc} ${CFLAGS:-} -I"$prefix/include" "$consumer/main.c" "$libraries/libscand.a" \
         $(PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$libraries/pkgconfig pkg-config --variable=local scand) -pthread -o "$root/consumer"
     SCAND_FALLBACK=cpu "$root/consumer" | grep -qx 'ok: '
-    if ldd "$root/consumer" | grep -e scand; then
+    if ldd "$root/consumer" | grep -e scand -e msgpack; then
         echo "needed by a program with the static library, and must not be"
         exit 1
     fi

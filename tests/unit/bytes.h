@@ -36,7 +36,7 @@ static inline int open_copy(struct message *message, const uint8_t *bytes, size_
     memcpy(*copy, bytes, size);
     CHECK_EQ(walk(*copy, size, &length), 0);
     CHECK_EQ(length, size);
-    return message_open(message, *copy, error);
+    return message_open(message, *copy, size, error);
 }
 
 #endif

@@ -649,8 +649,9 @@ static void client_read(struct fake *fake, struct fake_client *client)
         struct connection *connection = client->connection;
         struct message message;
         struct error error;
-        must(message_open(&message, bytes, &error) == 0, error.message);
+        must(message_open(&message, bytes, size, &error) == 0, error.message);
         handle(fake, client, &message);
+        message_close(&message);
         if (client->connection == connection)
             connection_consume(connection);
     }

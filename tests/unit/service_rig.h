@@ -363,8 +363,9 @@ static inline struct answer next_answer(struct caller *user, const struct map_ty
     struct message message;
     struct error error;
     answer.arrived = true;
-    CHECK_EQ(message_open(&message, bytes, &error), 0);
+    CHECK_EQ(message_open(&message, bytes, size, &error), 0);
     answer_read(&answer, &message, type, result);
+    message_close(&message);
     connection_consume(user->connection);
     answer.fd_count = connection_fd_count(user->connection);
     CHECK_EQ(connection_pop_fds(user->connection, answer.fds, answer.fd_count), 0);

@@ -121,6 +121,8 @@ static void check_round_trip(const struct encoded *out, const struct map_type *t
     CHECK(memcmp(got, sent, type->size_bytes) == 0);
     if (error.code)
         fprintf(stderr, "%s\n", error.message);
+    message_close(&message);
+    message_close(&message); /* twice is once */
     free(copy);
 }
 
@@ -177,6 +179,7 @@ static void failures_round_trip(void)
     CHECK_EQ(got.code, -EAGAIN);
     CHECK_EQ(got.retry_ms, 250);
     CHECK(strcmp(got.message, "the queue is full") == 0);
+    message_close(&message);
     free(copy);
     failure.code = 4711; /* of a later version */
     failure_to_error(&failure, &got);
@@ -197,6 +200,7 @@ static void a_failure_without_words_gets_its_status_text(void)
     REQUIRE(open_copy(&message, out.bytes, out.size, &copy, &error) == 0);
     CHECK_EQ(message_read(&message, &msg_failure_type, &failure, &error), 0);
     CHECK(strcmp(failure.message, status_text(SCAND_NOT_FOUND)) == 0);
+    message_close(&message);
     free(copy);
 }
 
@@ -363,6 +367,7 @@ static void check_malformed(const char *bytes, size_t size, bool has_msgid, cons
     CHECK_CONTAINS(error.message, words);
     CHECK_EQ(message.has_msgid, has_msgid);
     CHECK(!has_msgid || message.msgid == 7);
+    message_close(&message);
     free(copy);
 }
 
@@ -404,6 +409,19 @@ static void envelopes_are_checked(void)
     MALFORMED("\x94\x01\x07\xc0\xc0", true, "is no map");
     MALFORMED("\x94\x01\x07\xc0\x05", true, "is no map");
     MALFORMED("\x94\x01\x07\xa1x\xc0", true, "is no map");
+}
+
+static void bytes_that_are_not_one_object(void)
+{
+    struct message message;
+    struct error error;
+    CHECK_EQ(message_open(&message, (const uint8_t *)"\x90\x90", 2, &error), -EBADMSG);
+    message_close(&message);
+    CHECK_EQ(message_open(&message, (const uint8_t *)"\x92\x90", 2, &error), -EBADMSG);
+    CHECK(!message.has_msgid);
+    message_close(&message);
+    CHECK_EQ(message_open(&message, (const uint8_t *)"\xc1", 1, NULL), -EBADMSG);
+    message_close(&message);
 }
 
 /* The first bytes of requests that the walk refuses. */
@@ -453,6 +471,7 @@ static void params_may_be_left_out(void)
     struct msg_job_id id;
     CHECK_EQ(message_read(&message, &msg_job_id_type, &id, &error), -EINVAL);
     CHECK_CONTAINS(error.message, "server.ping: field \"job\" is missing");
+    message_close(&message);
     free(copy);
 }
 
@@ -465,6 +484,7 @@ static void unknown_methods(void)
     REQUIRE(open_copy(&message, (const uint8_t *)"\x94\x00\x07\xa6no\xff\"\nm\x90", 11, &copy, &error) == 0);
     CHECK_EQ(message.method, METHOD_COUNT);
     CHECK(strcmp(message.method_text, "no???m") == 0);
+    message_close(&message);
     free(copy);
     struct bytes bytes = {.size = 0};
     char name[201];
@@ -476,6 +496,7 @@ static void unknown_methods(void)
     REQUIRE(open_copy(&message, bytes.bytes, bytes.size, &copy, &error) == 0);
     CHECK_EQ(message.method, METHOD_COUNT);
     CHECK_EQ(strlen(message.method_text), LIMIT_NAME_BYTES - 1);
+    message_close(&message);
     free(copy);
     const char *const others[] = {"", "hell", "helloo", "Hello", "job.submit\n"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -485,6 +506,7 @@ static void unknown_methods(void)
         PUT(&bytes, "\x90");
         REQUIRE(open_copy(&message, bytes.bytes, bytes.size, &copy, &error) == 0);
         CHECK_EQ(message.method, METHOD_COUNT);
+        message_close(&message);
         free(copy);
     }
 }
@@ -522,6 +544,7 @@ static void whole_numbers_as_floating_ones(void)
         REQUIRE(open_copy(&message, whole, out.size - 9 + list[i].size, &copy, &error) == 0);
         CHECK_EQ(message_read(&message, &msg_job_submit_params_type, &got, &error), 0);
         CHECK(got.coefficient == list[i].value);
+        message_close(&message);
         free(copy);
     }
 }
@@ -537,6 +560,7 @@ static void errors_in_responses(void)
     CHECK_EQ(message_read(&message, &msg_buffer_id_type, &id, &error), -EINVAL);
     CHECK_CONTAINS(error.message, "response: field \"buffer\" is missing");
     CHECK_EQ(message_read(&message, &msg_buffer_id_type, &id, NULL), -EINVAL);
+    message_close(&message);
     free(copy);
 }
 
@@ -613,6 +637,7 @@ static void items_are_read_one_by_one(void)
     CHECK_EQ(message_read_item(&message, "operation", 0, &msg_operation_type, &item, &error), 0);
     CHECK_EQ(message_read_item(&message, "operations", 0, &msg_tensor_type, &item, &error), -EINVAL);
     CHECK_CONTAINS(error.message, "response: field \"operations[0].buffer\" is missing");
+    message_close(&message);
     free(copy);
 }
 
@@ -665,6 +690,7 @@ static const struct test tests[] = {
     TEST(padding_is_no_value),
     TEST(what_does_not_fit_leaves_nothing),
     TEST(envelopes_are_checked),
+    TEST(bytes_that_are_not_one_object),
     TEST(msgids_of_refused_requests),
     TEST(params_may_be_left_out),
     TEST(unknown_methods),

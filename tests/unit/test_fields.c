@@ -31,6 +31,7 @@ static void check_field(enum method method, const struct map_type *type, const c
             CHECK(!"the message is as expected");
         }
     }
+    message_close(&message);
     free(copy);
 }
 

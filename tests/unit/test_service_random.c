@@ -161,16 +161,17 @@ static void check_settled(void)
 }
 
 /* The id in the answer that is next, where it is one of a request that gets a buffer; else 0. */
-static uint64_t next_buffer(size_t who, const uint8_t *bytes)
+static uint64_t next_buffer(size_t who, const uint8_t *bytes, size_t size)
 {
     struct message message;
     struct error error;
     struct msg_buffer_id id = {0};
-    if (message_open(&message, bytes, &error) == 0 && message.kind == MESSAGE_RESPONSE && !message.failed) {
+    if (message_open(&message, bytes, size, &error) == 0 && message.kind == MESSAGE_RESPONSE && !message.failed) {
         if (makes_buffer(requests[who][message.msgid % MSGIDS].method))
             CHECK_EQ(message_read(&message, &msg_buffer_id_type, &id, &error),
                      0); /* the other fields are passed over */
     }
+    message_close(&message);
     return id.buffer;
 }
 
@@ -187,7 +188,7 @@ static uint64_t peek_buffer(size_t who)
     while ((complete = connection_peek(user->connection, &bytes, &size)) == 0 &&
            connection_receive(user->connection) > 0)
         continue;
-    return complete == 1 ? next_buffer(who, bytes) : 0;
+    return complete == 1 ? next_buffer(who, bytes, size) : 0;
 }
 
 static void read_answers(size_t who)

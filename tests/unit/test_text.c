@@ -60,6 +60,7 @@ static void messages_bring_clean_text(void)
     REQUIRE(open_copy(&message, bytes.bytes, bytes.size, &copy, &error) == 0);
     REQUIRE(message_read(&message, &msg_hello_params_type, &hello, &error) == 0);
     CHECK(strcmp(hello.client, "a?[1m?") == 0);
+    message_close(&message);
     free(copy);
     error_set(&error, -1, "no \"%s\"", "x\x1b]0;\a");
     CHECK(strcmp(error.message, "no \"x?]0;?\"") == 0);

@@ -105,7 +105,7 @@ static void extension_types_are_refused(void)
 static void claims_beyond_the_message_are_refused_at_their_head(void)
 {
     size_t length = 77;
-    CHECK_EQ(WALK("\xdd\xff\xff\xff\xff", &length), -EMSGSIZE); /* in memory that would be 96 GB */
+    CHECK_EQ(WALK("\xdd\xff\xff\xff\xff", &length), -EMSGSIZE); /* msgpack-c would ask for 96 GB */
     CHECK_EQ(WALK("\xdf\xff\xff\xff\xff", &length), -EMSGSIZE);
     CHECK_EQ(WALK("\xdf\x80\x00\x00\x00", &length), -EMSGSIZE); /* twice this is 0 in 32 bits */
     CHECK_EQ(WALK("\xdb\xff\xff\xff\xff", &length), -EMSGSIZE);

@@ -147,9 +147,10 @@ static bool hold_is_open(struct attacker *self, int fd)
     struct msg_failure failure;
     struct error error;
     if (n > 0 && walk(bytes, (size_t)n, &length) == 0) {
-        if (message_open(&message, bytes, &error) == 0 && message.failed &&
+        if (message_open(&message, bytes, length, &error) == 0 && message.failed &&
             message_read(&message, &msg_failure_type, &failure, &error) == 0)
             tally_failure(self->tally, failure.code, failure.message);
+        message_close(&message);
     }
     if (n > 0 || (n < 0 && errno == EAGAIN))
         return true;

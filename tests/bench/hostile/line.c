@@ -75,8 +75,9 @@ static void take_answers(struct attacker *self, struct line *line)
     struct message message;
     struct error error;
     while (connection_peek(line->connection, &bytes, &size) == 1) {
-        if (message_open(&message, bytes, &error) == 0 && message.kind == MESSAGE_RESPONSE)
+        if (message_open(&message, bytes, size, &error) == 0 && message.kind == MESSAGE_RESPONSE)
             take_answer(self, line, &message);
+        message_close(&message);
         connection_consume(line->connection);
     }
 }
