@@ -34,6 +34,33 @@ typedef struct f2_sum f2_sum;
         return TYPE##_##NAME##_add(sum, sample);                                               \
     }
 
+/* What f32 and f64 have alike. */
+#define SUM_OF_REALS(TYPE)                                                              \
+    INLINE TYPE##_sum TYPE##_sum_load(const struct sums *sums, int lane)                \
+    {                                                                                   \
+        return TYPE##_load(sums->TYPE + lane);                                          \
+    }                                                                                   \
+    INLINE void TYPE##_sum_store(struct sums *sums, int lane, TYPE##_sum sum)           \
+    {                                                                                   \
+        TYPE##_store(sums->TYPE + lane, sum);                                           \
+    }                                                                                   \
+    INLINE TYPE##_sum TYPE##_sum_everywhere(const union sum *sum)                       \
+    {                                                                                   \
+        return sum->TYPE - (TYPE##_vector){0};                                          \
+    }                                                                                   \
+    INLINE TYPE##_sum TYPE##_sum_shift(TYPE##_sum before, TYPE##_sum sum, int distance) \
+    {                                                                                   \
+        return TYPE##_shift(before, sum, distance);                                     \
+    }                                                                                   \
+    INLINE TYPE##_sum TYPE##_sum_reverse(TYPE##_sum sum)                                \
+    {                                                                                   \
+        return TYPE##_reverse(sum);                                                     \
+    }                                                                                   \
+    INLINE TYPE##_sum TYPE##_sum_from_lane(int start, TYPE##_sum a, TYPE##_sum b)       \
+    {                                                                                   \
+        return TYPE##_from_lane(start, a, b);                                           \
+    }
+
 /* f32 */
 
 SUM_OPERATOR(f32, sum, (left + right))
@@ -41,35 +68,7 @@ SUM_OPERATOR(f32, prod, (left * right))
 SUM_OPERATOR(f32, max, F32_SELECT((right > left) | (right != right), right, left))
 SUM_OPERATOR(f32, min, F32_SELECT((right < left) | (right != right), right, left))
 
-INLINE f32_sum f32_sum_load(const struct sums *sums, int lane)
-{
-    return f32_load(sums->f32 + lane);
-}
-
-INLINE void f32_sum_store(struct sums *sums, int lane, f32_sum sum)
-{
-    f32_store(sums->f32 + lane, sum);
-}
-
-INLINE f32_sum f32_sum_everywhere(const union sum *sum)
-{
-    return sum->f32 - (f32_vector){0};
-}
-
-INLINE f32_sum f32_sum_shift(f32_sum before, f32_sum sum, int distance)
-{
-    return f32_shift(before, sum, distance);
-}
-
-INLINE f32_sum f32_sum_reverse(f32_sum sum)
-{
-    return f32_reverse(sum);
-}
-
-INLINE f32_sum f32_sum_from_lane(int start, f32_sum a, f32_sum b)
-{
-    return f32_from_lane(start, a, b);
-}
+SUM_OF_REALS(f32)
 
 /* Returns the address of a tile's `row`-th samples, from `lane` on, in words of so many bytes. A tile may lie anywhere.
  */
@@ -116,35 +115,7 @@ SUM_OPERATOR(f64, prod, (left * right))
 SUM_OPERATOR(f64, max, F64_SELECT((right > left) | (right != right), right, left))
 SUM_OPERATOR(f64, min, F64_SELECT((right < left) | (right != right), right, left))
 
-INLINE f64_sum f64_sum_load(const struct sums *sums, int lane)
-{
-    return f64_load(sums->f64 + lane);
-}
-
-INLINE void f64_sum_store(struct sums *sums, int lane, f64_sum sum)
-{
-    f64_store(sums->f64 + lane, sum);
-}
-
-INLINE f64_sum f64_sum_everywhere(const union sum *sum)
-{
-    return sum->f64 - (f64_vector){0};
-}
-
-INLINE f64_sum f64_sum_shift(f64_sum before, f64_sum sum, int distance)
-{
-    return f64_shift(before, sum, distance);
-}
-
-INLINE f64_sum f64_sum_reverse(f64_sum sum)
-{
-    return f64_reverse(sum);
-}
-
-INLINE f64_sum f64_sum_from_lane(int start, f64_sum a, f64_sum b)
-{
-    return f64_from_lane(start, a, b);
-}
+SUM_OF_REALS(f64)
 
 INLINE f64_sum f64_sum_sample(const char *tile, bool wide, int row, int lane)
 {
@@ -307,7 +278,40 @@ INLINE void f2_sum_value(char *tile, bool wide, int row, int lane, f2_sum sum)
         f32_store(TILE_AT(tile, ORDER_LEAF + row, lane, sizeof(float)), sum.low);
 }
 
-/* exact: integers, which are always wide. Moving lanes only moves bits, so f64's functions serve. */
+/* Integers. Moving lanes only moves bits, so REAL's functions serve. */
+#define SUM_OF_INTEGERS(TYPE, REAL, INTEGER, INTEGERS)                                            \
+    INLINE TYPE##_sum TYPE##_sum_everywhere(const union sum *sum)                                 \
+    {                                                                                             \
+        return (INTEGER)sum->exact + (INTEGERS){0};                                               \
+    }                                                                                             \
+    INLINE TYPE##_sum TYPE##_sum_shift(TYPE##_sum before, TYPE##_sum sum, int distance)           \
+    {                                                                                             \
+        return (TYPE##_sum)REAL##_shift((REAL##_vector)before, (REAL##_vector)sum, distance);     \
+    }                                                                                             \
+    INLINE TYPE##_sum TYPE##_sum_shift_down(TYPE##_sum sum, TYPE##_sum after, int distance)       \
+    {                                                                                             \
+        return (TYPE##_sum)REAL##_shift_down((REAL##_vector)sum, (REAL##_vector)after, distance); \
+    }                                                                                             \
+    INLINE TYPE##_sum TYPE##_sum_lane(TYPE##_sum sum, int lane)                                   \
+    {                                                                                             \
+        return (TYPE##_sum)REAL##_lane((REAL##_vector)sum, lane);                                 \
+    }                                                                                             \
+    INLINE TYPE##_sum TYPE##_sum_from_lane(int start, TYPE##_sum a, TYPE##_sum b)                 \
+    {                                                                                             \
+        return (TYPE##_sum)REAL##_from_lane(start, (REAL##_vector)a, (REAL##_vector)b);           \
+    }                                                                                             \
+    INLINE TYPE##_sum TYPE##_sum_read(const char *from, bool wide)                                \
+    {                                                                                             \
+        (void)wide;                                                                               \
+        return (TYPE##_sum)REAL##_load(from);                                                     \
+    }                                                                                             \
+    INLINE void TYPE##_sum_write(char *to, TYPE##_sum sum, bool wide)                             \
+    {                                                                                             \
+        (void)wide;                                                                               \
+        REAL##_store(to, (REAL##_vector)sum);                                                     \
+    }
+
+/* exact: integers, which are always wide. */
 
 #define EXACT_SELECT(WHERE, A, B) ((u64_vector)F64_SELECT(WHERE, (f64_vector)(A), (f64_vector)(B)))
 
@@ -317,83 +321,10 @@ SUM_OPERATOR(exact, max, EXACT_SELECT(right > left, right, left))
 SUM_OPERATOR(exact, min, EXACT_SELECT(right < left, right, left))
 SUM_OPERATOR(exact, signed_max, EXACT_SELECT((i64_vector)right > (i64_vector)left, right, left))
 SUM_OPERATOR(exact, signed_min, EXACT_SELECT((i64_vector)right < (i64_vector)left, right, left))
+SUM_OF_INTEGERS(exact, f64, uint64_t, u64_vector)
 
-INLINE exact_sum exact_sum_everywhere(const union sum *sum)
-{
-    return sum->exact + (u64_vector){0};
-}
-
-INLINE exact_sum exact_sum_shift(exact_sum before, exact_sum sum, int distance)
-{
-    return (exact_sum)f64_shift((f64_vector)before, (f64_vector)sum, distance);
-}
-
-INLINE exact_sum exact_sum_shift_down(exact_sum sum, exact_sum after, int distance)
-{
-    return (exact_sum)f64_shift_down((f64_vector)sum, (f64_vector)after, distance);
-}
-
-INLINE exact_sum exact_sum_lane(exact_sum sum, int lane)
-{
-    return (exact_sum)f64_lane((f64_vector)sum, lane);
-}
-
-INLINE exact_sum exact_sum_from_lane(int start, exact_sum a, exact_sum b)
-{
-    return (exact_sum)f64_from_lane(start, (f64_vector)a, (f64_vector)b);
-}
-
-INLINE exact_sum exact_sum_read(const char *from, bool wide)
-{
-    (void)wide;
-    return (exact_sum)f64_load(from);
-}
-
-INLINE void exact_sum_write(char *to, exact_sum sum, bool wide)
-{
-    (void)wide;
-    f64_store(to, (f64_vector)sum);
-}
-
-/* exact32: the 32 bits of sums and products of 32-bit integers whose results have 32 bits, too. Moving lanes only moves
- * bits, so f32's functions serve. */
+/* exact32: the 32 bits of sums and products of 32-bit integers whose results have 32 bits, too. */
 
 SUM_OPERATOR(exact32, sum, (left + right))
 SUM_OPERATOR(exact32, prod, (left * right))
-
-INLINE exact32_sum exact32_sum_everywhere(const union sum *sum)
-{
-    return (uint32_t)sum->exact + (u32_vector){0};
-}
-
-INLINE exact32_sum exact32_sum_shift(exact32_sum before, exact32_sum sum, int distance)
-{
-    return (exact32_sum)f32_shift((f32_vector)before, (f32_vector)sum, distance);
-}
-
-INLINE exact32_sum exact32_sum_shift_down(exact32_sum sum, exact32_sum after, int distance)
-{
-    return (exact32_sum)f32_shift_down((f32_vector)sum, (f32_vector)after, distance);
-}
-
-INLINE exact32_sum exact32_sum_lane(exact32_sum sum, int lane)
-{
-    return (exact32_sum)f32_lane((f32_vector)sum, lane);
-}
-
-INLINE exact32_sum exact32_sum_from_lane(int start, exact32_sum a, exact32_sum b)
-{
-    return (exact32_sum)f32_from_lane(start, (f32_vector)a, (f32_vector)b);
-}
-
-INLINE exact32_sum exact32_sum_read(const char *from, bool wide)
-{
-    (void)wide;
-    return (exact32_sum)f32_load(from);
-}
-
-INLINE void exact32_sum_write(char *to, exact32_sum sum, bool wide)
-{
-    (void)wide;
-    f32_store(to, (f32_vector)sum);
-}
+SUM_OF_INTEGERS(exact32, f32, uint32_t, u32_vector)
