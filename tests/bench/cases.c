@@ -36,6 +36,7 @@ const struct bench_case bench_cases[] = {
     {SUM,  F32BE, "fb",     10000,     10000, HEADER, ROWS,    1,       {0.90, 0.90, 0}},
     {SUM,  IBM32, "fb",     10000,     10000, HEADER, ROWS,    1,       {0.90, 0.90, 0}},
     /* Short rows, and those of a thread block or less. */
+    {SUM,  F32,   "fb",  33333333,         3, 0,      ROWS,    1,       {0,    0,    0}},
     {SUM,  F32,   "fb",  12500000,         8, 0,      ROWS,    1,       {0.80, 0.80, 0}},
     {SUM,  F32,   "fb",   9090909,        11, 0,      ROWS,    1,       {0.80, 0.80, 0}},
     {SUM,  F32,   "fb",   3125000,        32, 0,      ROWS,    1,       {0.80, 0.80, 0}},
@@ -43,14 +44,23 @@ const struct bench_case bench_cases[] = {
     {SUM,  F32,   "fb",    781250,       128, 0,      ROWS,    1,       {0.92, 0.92, 0}},
     {SUM,  F32,   "fb",    333333,       300, 0,      ROWS,    1,       {0.92, 0.92, 0}},
     {SUM,  F32,   "fb",    200000,       500, 0,      ROWS,    1,       {0.92, 0.92, 0}},
+    {SUM,  F32,   "fb",    142857,       700, 0,      ROWS,    1,       {0,    0,    0}},
     {SUM,  F32,   "fb",    100000,      1000, 0,      ROWS,    1,       {0.92, 0.92, 0}},
     {SUM,  F32,   "fb",     50000,      2000, 0,      ROWS,    1,       {0.92, 0.92, 0}},
     {SUM,  F32,   "fb",     24414,      4096, 0,      ROWS,    1,       {0.92, 0.92, 0}},
     {SUM,  F32,   "fb",    100000,      1000, 0,      RAGGED,  1,       {0.80, 0.80, 0}},
+    {SUM,  F64,   "fb",    100000,      1000, 0,      RAGGED,  1,       {OUT,  0,    OUT}},
+    /* A batch of 1: one row, which few SMs have a part of. */
+    {SUM,  F32,   "fb",         1,     10000, 0,      ROWS,    1,       {0,    0,    0}},
     /* Rows that one thread block does not hold. */
     {SUM,  F32,   "fb",      1754,     57001, 0,      ROWS,    1,       {0.85, 0.85, 0}},
     {SUM,  F32,   "fb",      1000,    100000, 0,      ROWS,    1,       {0.85, 0.85, 0}},
     {SUM,  F32,   "fb",       111,    900000, 0,      ROWS,    1,       {0.85, 0.85, 0}},
+    {SUM,  F64,   "fb",      1754,     57001, 0,      ROWS,    1,       {OUT,  0,    OUT}},
+    {SUM,  F16,   "fb",      1754,     57001, 0,      ROWS,    1,       {0,    0,    OUT}},
+    {SUM,  I32,   "fb",      1754,     57001, 0,      ROWS,    1,       {0,    OUT,  OUT}},
+    {MAX,  F32,   "fb",      1754,     57001, 0,      ROWS,    1,       {0,    OUT,  OUT}},
+    {AFFINE, F32, "fb",      1754,     57001, 0,      ROWS,    1,       {0,    0,    0}},
     /* One row that no GPU holds: both passes take three transfers at least. */
     {SUM,  F32,   "f",          1, 1000000000, 0,     ROWS,    1,       {0.80, 0.80, OUT}},
     {SUM,  F32,   "fb",         1, 1000000000, 0,     ROWS,    1.5,     {0.85, 0.85, OUT}},
@@ -65,7 +75,14 @@ const struct bench_case bench_cases[] = {
     {SUM,  I32,   "fb",     10000,     10000, 0,      COLUMNS, 1,       {0.55, OUT,  OUT}},
     {SUM,  F16,   "f",      10000,     10000, 0,      COLUMNS, 1,       {0.75, 0,    OUT}},
     {SUM,  F16,   "fb",     10000,     10000, 0,      COLUMNS, 1,       {0.55, 0,    OUT}},
+    {PROD, F32,   "fb",     10000,     10000, 0,      COLUMNS, 1,       {0,    0,    OUT}},
+    {SUM,  I64,   "fb",     10000,     10000, 0,      COLUMNS, 1,       {0,    OUT,  OUT}},
+    {SUM,  IBM32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0,    0,    0}},
     {AFFINE, F32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0.45, 0,    0}},
+    /* The same where lines are not aligned. */
+    {SUM,  F32,   "f",      10000,     10001, 0,      COLUMNS, 1,       {0,    0,    0}},
+    {SUM,  F32,   "fb",     10000,     10001, 0,      COLUMNS, 1,       {0,    0,    0}},
+    {MAX,  F32,   "fb",     10000,     10001, 0,      COLUMNS, 1,       {0,    OUT,  OUT}},
     /* Other dtypes and operators. */
     {SUM,  F16,   "fb",     10000,     10000, 0,      ROWS,    1,       {0.70, 0.70, OUT}},
     {SUM,  BF16,  "fb",     10000,     10000, 0,      ROWS,    1,       {0.70, 0.70, OUT}},
