@@ -615,6 +615,23 @@ static void bulk_copies(void)
     CHECK(!instance_copies_in_bulk(&ibm));
 }
 
+static bool has_aligned_instance(struct rows r)
+{
+    const struct scan_plan plan = plan_by(r);
+    const struct scan_rule rule = rule_of(&r);
+    return instance_is_aligned(&rule, &plan);
+}
+
+static void aligned_instances(void)
+{
+    CHECK(has_aligned_instance((struct rows){.length = 100000}));
+    CHECK(!has_aligned_instance((struct rows){.length = 100001}));
+    CHECK(!has_aligned_instance((struct rows){.length = 100000, .gap = 4}));
+    CHECK(!has_aligned_instance((struct rows){.length = 100000, .output = F64}));
+    CHECK(!has_aligned_instance((struct rows){.length = 100000, .input = IBM}));
+    CHECK(!has_aligned_instance((struct rows){.length = 100000, .kind = SCAND_KIND_EXCLUSIVE}));
+}
+
 static void strips_in_turns(void)
 {
     CHECK_EQ(instance_strips_together(1, 100, 100, 20, 132), 100);
@@ -670,6 +687,7 @@ static const struct test tests[] = {TEST(reductions),
                                     TEST(no_room),
                                     TEST(clusters),
                                     TEST(bulk_copies),
+                                    TEST(aligned_instances),
                                     TEST(strips_in_turns),
                                     TEST(forced_paths),
                                     TEST(choices_can_be_forced),

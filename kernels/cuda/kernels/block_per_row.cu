@@ -6,21 +6,23 @@
 
 /* One kernel for what a sum is kept in and what is written.
  * Its name; the sums of the first pass and of a second; the output. */
+#define NARROW_VARIANTS(X)              \
+    X(F32_F32, sum_f32, sum_f32, float) \
+    X(F64_F32, sum_f64, sum_f64, float) \
+    X(F2_F32, sum_f2, sum_f2, float)
 #define SCAN_VARIANTS(X)                            \
-    X(F32_F32, sum_f32, sum_f32, float)             \
+    NARROW_VARIANTS(X)                              \
     X(F32_F64, sum_f32, sum_f32, double)            \
-    X(F64_F32, sum_f64, sum_f64, float)             \
     X(F64_F64, sum_f64, sum_f64, double)            \
-    X(F2_F32, sum_f2, sum_f2, float)                \
     X(F2_PAIR_F32, sum_f2_pair, sum_f2_wide, float) \
     X(F2_PAIR_F64, sum_f2_pair, sum_f2_wide, double)
 
 #define X(NAME, FIRST, LATER, OUT) VARIANT_##NAME,
-enum variant { SCAN_VARIANTS(X) VARIANT_COUNT };
+enum variant { SCAN_VARIANTS(X) VARIANT_COUNT, VARIANTS_NARROW = VARIANT_F2_F32 + 1 };
 #undef X
 
-/* Inclusive ones, then exclusive ones, and both again for rows that all begin with a vector. */
-static_assert(BLOCK_PER_ROW_KERNELS == 4 * VARIANT_COUNT, "one for each variant, kind and alignment");
+/* Inclusive ones, then exclusive ones; and the first of both again for rows that all begin with a vector. */
+static_assert(BLOCK_PER_ROW_KERNELS == 2 * (VARIANT_COUNT + VARIANTS_NARROW), "one for each variant, kind, alignment");
 #define X(NAME, FIRST, LATER, OUT) (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, false>,
 #define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) \
     (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, false>,
@@ -29,17 +31,18 @@ static_assert(BLOCK_PER_ROW_KERNELS == 4 * VARIANT_COUNT, "one for each variant,
 #define X_ALIGNED_EXCLUSIVE(NAME, FIRST, LATER, OUT) \
     (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, true>,
 static const void *const scan_kernels[BLOCK_PER_ROW_KERNELS] = {
-    SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE) SCAN_VARIANTS(X_ALIGNED) SCAN_VARIANTS(X_ALIGNED_EXCLUSIVE)};
+    SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE) NARROW_VARIANTS(X_ALIGNED) NARROW_VARIANTS(X_ALIGNED_EXCLUSIVE)};
 #undef X
 
 #define X(NAME, FIRST, LATER, OUT) FIRST::stage_vectors,
-static const int stage_vectors[VARIANT_COUNT] = {SCAN_VARIANTS(X)};
+static const int stage_vectors[BLOCK_PER_ROW_KERNELS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X) NARROW_VARIANTS(X)
+                                                             NARROW_VARIANTS(X)};
 #undef X
 
 /* Vectors of shared memory that a warp has. */
 static int smem_of(int number, bool ahead)
 {
-    return TILE_SMEM + (ahead ? stage_vectors[number % VARIANT_COUNT] : 0);
+    return TILE_SMEM + (ahead ? stage_vectors[number] : 0);
 }
 
 static size_t shared_bytes(int number, int warps, bool ahead)
@@ -92,7 +95,9 @@ static enum variant variant_of(const struct scan_rule *rule)
 /* Which of scan_kernels. */
 static int kernel_of(const struct scan_rule *rule, bool aligned)
 {
-    return (int)variant_of(rule) + ((rule->kind == SCAND_KIND_EXCLUSIVE) + 2 * aligned) * VARIANT_COUNT;
+    const int variant = (int)variant_of(rule), kind = rule->kind == SCAND_KIND_EXCLUSIVE;
+    return aligned && variant < VARIANTS_NARROW ? 2 * VARIANT_COUNT + kind * VARIANTS_NARROW + variant
+                                                : kind * VARIANT_COUNT + variant;
 }
 
 cudaError_t scan_block_per_row(struct scan_device *device, const struct scan_block_per_row_device *block_per_row,

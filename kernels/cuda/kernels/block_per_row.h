@@ -8,7 +8,7 @@
 #include "kernels/order1/order.h"
 #include "kernels/scan.h"
 
-#define BLOCK_PER_ROW_KERNELS 28
+#define BLOCK_PER_ROW_KERNELS 20
 
 /* What scan_block_per_row_load finds out about a device. */
 struct scan_block_per_row_device {

@@ -4,41 +4,30 @@
 #include "kernels/cuda/kernels/grid_per_row_sums.cuh"
 #include "kernels/cuda/select/instance.h"
 
-/* By accumulator, kind and alignment; of results also by output, `Last` being the sum that they are made from, and by
- * passes, one or two. */
-#define GRID_PER_ROW_ACCUMULATORS 3
-#define GRID_PER_ROW_KINDS        2
-#define GRID_PER_ROW_SUMS_KERNELS (GRID_PER_ROW_ACCUMULATORS * GRID_PER_ROW_KINDS * 2)
-#define GRID_PER_ROW_KERNELS      (2 * GRID_PER_ROW_SUMS_KERNELS * SCAND_PASSES_MAX)
+/* By accumulator, kind and passes, one or two, and of results also by output, `Last` being the sum that they are made
+ * from. Where rows are aligned, only inclusive results in f32 have code of their own. */
+#define GRID_PER_ROW_SUMS_KERNELS 9
+#define GRID_PER_ROW_KERNELS      (15 * SCAND_PASSES_MAX)
 
 #define X(SUM, LAST, OUT, KIND, ALIGNED)                                 \
     (const void *)grid_per_row_kernel<SUM, LAST, OUT, KIND, ALIGNED, 1>, \
         (const void *)grid_per_row_kernel<SUM, LAST, OUT, KIND, ALIGNED, 2>
-#define X_KINDS(SUM, LAST, OUT)                                                                    \
-    X(SUM, LAST, OUT, SCAND_KIND_INCLUSIVE, false), X(SUM, LAST, OUT, SCAND_KIND_INCLUSIVE, true), \
-        X(SUM, LAST, OUT, SCAND_KIND_EXCLUSIVE, false), X(SUM, LAST, OUT, SCAND_KIND_EXCLUSIVE, true)
+#define X_ALL(SUM, LAST)                                                                                   \
+    X(SUM, SUM, float, SCAND_KIND_INCLUSIVE, false), X(SUM, SUM, float, SCAND_KIND_EXCLUSIVE, false),      \
+        X(SUM, SUM, float, SCAND_KIND_INCLUSIVE, true), X(SUM, LAST, double, SCAND_KIND_INCLUSIVE, false), \
+        X(SUM, LAST, double, SCAND_KIND_EXCLUSIVE, false)
 static const void *const grid_per_row_kernels[GRID_PER_ROW_KERNELS] = {
-    X_KINDS(sum_f32, sum_f32, float),         X_KINDS(sum_f64_narrow, sum_f64_narrow, float),
-    X_KINDS(sum_f2, sum_f2, float),           X_KINDS(sum_f32, sum_f32, double),
-    X_KINDS(sum_f64_narrow, sum_f64, double), X_KINDS(sum_f2, sum_f2_pair, double),
-};
+    X_ALL(sum_f32, sum_f32), X_ALL(sum_f64_narrow, sum_f64), X_ALL(sum_f2, sum_f2_pair)};
 #undef X
-#undef X_KINDS
+#undef X_ALL
 
-#define X(SUM, KIND) \
-    (const void *)grid_per_row_sums_kernel<SUM, KIND, false>, (const void *)grid_per_row_sums_kernel<SUM, KIND, true>
-#define X_KINDS(SUM) X(SUM, SCAND_KIND_INCLUSIVE), X(SUM, SCAND_KIND_EXCLUSIVE)
-static const void *const grid_per_row_sums_kernels[GRID_PER_ROW_SUMS_KERNELS] = {
-    X_KINDS(sum_f32), X_KINDS(sum_f64_narrow), X_KINDS(sum_f2)};
+#define X(SUM)                                                                    \
+    (const void *)grid_per_row_sums_kernel<SUM, SCAND_KIND_INCLUSIVE, false>,     \
+        (const void *)grid_per_row_sums_kernel<SUM, SCAND_KIND_EXCLUSIVE, false>, \
+        (const void *)grid_per_row_sums_kernel<SUM, SCAND_KIND_INCLUSIVE, true>
+static const void *const grid_per_row_sums_kernels[GRID_PER_ROW_SUMS_KERNELS] = {X(sum_f32), X(sum_f64_narrow),
+                                                                                 X(sum_f2)};
 #undef X
-#undef X_KINDS
-
-/* Which of grid_per_row_sums_kernels; of grid_per_row_kernels where the output is f32. */
-static int kernel_of(const struct scan_rule *rule, bool aligned)
-{
-    const int accumulator = scan_float_number(rule->accumulator);
-    return (accumulator * GRID_PER_ROW_KINDS + (rule->kind == SCAND_KIND_EXCLUSIVE)) * 2 + aligned;
-}
 
 cudaError_t scan_grid_per_row_load(const struct scan_device *device, struct scan_grid_per_row_device *grid_per_row)
 {
@@ -65,14 +54,12 @@ uint64_t scan_grid_per_row_workspace_bytes(const struct scan_rule *rule, uint64_
 /* The kernel for the plan's step, and its threads. */
 static const void *kernel_for(const struct scan_rule *rule, const struct grid_per_row_plan *plan, int *threads)
 {
-    const bool aligned = instance_is_aligned(rule, &plan->scan);
-    const int passes = plan->scan.pass_count;
-    int number = kernel_of(rule, aligned);
+    const int accumulator = scan_float_number(rule->accumulator), passes = plan->scan.pass_count;
+    const int alike = instance_is_aligned(rule, &plan->scan) ? 2 : rule->kind == SCAND_KIND_EXCLUSIVE;
+    const int number = 5 * accumulator + (rule->output == SCAND_DTYPE_F64 ? 3 : 0) + alike;
     *threads = plan->step == GRID_PER_ROW_SUMS ? GRID_PER_ROW_SUMS_THREADS : GRID_PER_ROW_THREADS(passes);
-    if (plan->step == GRID_PER_ROW_SUMS)
-        return grid_per_row_sums_kernels[number];
-    number += (rule->output == SCAND_DTYPE_F64) * GRID_PER_ROW_SUMS_KERNELS;
-    return grid_per_row_kernels[number * SCAND_PASSES_MAX + passes - 1];
+    return plan->step == GRID_PER_ROW_SUMS ? grid_per_row_sums_kernels[3 * accumulator + alike]
+                                           : grid_per_row_kernels[number * SCAND_PASSES_MAX + passes - 1];
 }
 
 static cudaError_t grid_per_row_launch(const struct scan_grid_per_row_device *grid_per_row,

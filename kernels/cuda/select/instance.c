@@ -31,9 +31,8 @@ bool instance_copies_in_bulk(const struct scan_plan *plan)
 
 bool instance_is_aligned(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    const bool native =
-        rule->input == SCAND_DTYPE_F32 && (rule->output == SCAND_DTYPE_F32 || rule->output == SCAND_DTYPE_F64);
-    return native && scan_plan_is_aligned(plan);
+    return rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32 && rule->kind == SCAND_KIND_INCLUSIVE &&
+           scan_plan_is_aligned(plan);
 }
 
 /* Clusters as small as can be, since groups of SMs that are no multiple of their size leave some idle: of thread blocks

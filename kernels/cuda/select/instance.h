@@ -17,7 +17,8 @@ bool instance_prefetches(int with, int without);
 /* Whether results of block_per_row are copied in bulk; of a plan that knows whether it prefetches. */
 bool instance_copies_in_bulk(const struct scan_plan *plan);
 
-/* Whether grid_per_row has every row begin with 16 bytes, and nothing to decode or encode. */
+/* Whether grid_per_row has every row begin with 16 bytes, and nothing to decode or encode; of inclusive scans in f32.
+ */
 bool instance_is_aligned(const struct scan_rule *rule, const struct scan_plan *plan);
 
 /* How a row of so many tiles is shared out, of which a warp takes `warp_tiles` and a thread block has at most so many
