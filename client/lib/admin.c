@@ -12,7 +12,7 @@
 int scand_ping(struct scand *daemon, uint64_t *round_trip_us)
 {
     SESSION_GUARD(daemon);
-    /* Reconnecting is no part of a round trip. */
+    /* The clock starts after reconnecting, which is no part of a round trip. */
     int code = session_ready(daemon);
     uint64_t begin_us = clock_us();
     if (code == 0)
@@ -22,7 +22,7 @@ int scand_ping(struct scand *daemon, uint64_t *round_trip_us)
     return (int)status_from_errno(code);
 }
 
-/* A call without params, once the rows are checked. */
+/* Calls a method without params, once the rows are checked. */
 static int rows_ask(struct scand *daemon, const struct rows *rows, enum method method, void *result)
 {
     int code = rows_check(daemon, rows);
@@ -48,13 +48,13 @@ int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row
     return SCAND_OK;
 }
 
-/* Where the list goes on after a page; one that leads back is the last. */
+/* Returns where the list goes on after a page; 0 ends it, as does a daemon's answer that leads back. */
 static uint64_t page_after(uint64_t from, uint64_t next)
 {
     return next > from ? next : 0;
 }
 
-/* An operation that enum scand_operation does not have is its count. */
+/* Returns the operation of a word; one that enum scand_operation does not have is SCAND_OPERATION_COUNT. */
 static void kernel_fill(struct scand_kernel *kernel, const struct msg_kernel *from)
 {
     const char *operation = *from->operation ? from->operation : scand_word(SCAND_LIST_OPERATION, SCAND_OPERATION_SCAN);
@@ -73,7 +73,7 @@ static void kernel_fill(struct scand_kernel *kernel, const struct msg_kernel *fr
         kernel->reductions |= 1u << from->reductions[i];
 }
 
-/* A program whose struct ends before `step` knows of scans and reductions alone. */
+/* Adds kernels to the rows. A program whose struct ends before `step` knows of scans and reductions alone. */
 static void kernels_add(const struct msg_kernels_result *page, struct rows *rows)
 {
     for (uint32_t i = 0; i < page->kernels_count && !rows_are_full(rows); i++) {

@@ -1,4 +1,4 @@
-/* Several jobs in one message. Each is a job as others are; only how it is sent, and answered, is shared. */
+/* Several jobs in one message. Each is a job like others; only the sending and the answer are shared. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,10 +54,10 @@ static int params_fill(struct msg_job_batch_params *params, struct scand_job **j
     return 0;
 }
 
-/* In one message; -EMSGSIZE: it has no room for so many tasks. *sent counts the jobs. */
+/* Sends jobs in one message. *sent counts them. Returns -EMSGSIZE when the message has no room for so many tasks. */
 static int batch_send(struct scand *daemon, struct scand_job **jobs, size_t count, size_t *sent)
 {
-    struct msg_job_batch_params *params = malloc(sizeof *params); /* more than a thread may have of stack */
+    struct msg_job_batch_params *params = malloc(sizeof *params); /* too large for a thread's stack */
     if (!params)
         return session_fail(daemon, -ENOMEM, "out of memory for a message of %zu jobs", count);
     uint32_t msgid = session_next_msgid(daemon, 0);
@@ -75,7 +75,7 @@ static int batch_send(struct scand *daemon, struct scand_job **jobs, size_t coun
     }
     pending_add(daemon, &jobs[0]->pending);
     *sent += count;
-    return 0; /* reading will show a broken connection, and reconnecting submit them again */
+    return 0; /* a broken connection shows when reading; reconnecting then submits the jobs again */
 }
 
 static int one_send(struct scand_job *job, size_t *sent)
@@ -92,8 +92,8 @@ static size_t batch_most(const struct scand *daemon, const struct scand_job *job
     return daemon->batch_jobs < LIMIT_BATCH_JOBS ? daemon->batch_jobs : LIMIT_BATCH_JOBS;
 }
 
-/* In as few messages as the daemon takes; to an older one, one by one. A message has room for as many scans as it may
- * have, and for fewer tasks of many steps. */
+/* Sends jobs in as few messages as the daemon takes; to an older daemon, one by one. A message has room for the largest
+ * number of scans, but for fewer tasks of many steps. */
 static int jobs_send(struct scand *daemon, struct scand_job **jobs, size_t count, size_t *sent)
 {
     size_t most = batch_most(daemon, jobs[0]);
@@ -115,7 +115,7 @@ static void jobs_drop(struct scand_job **jobs, size_t count)
         free(jobs[i]);
 }
 
-/* Once some are sent, the others end by what has kept them from it. */
+/* Submits jobs. Once some were sent, the others end by the error that kept them from being sent. */
 static int jobs_submit(struct scand *daemon, struct scand_job **jobs, size_t count)
 {
     size_t sent = 0;
@@ -133,7 +133,7 @@ static int jobs_submit(struct scand *daemon, struct scand_job **jobs, size_t cou
     return 0;
 }
 
-/* What is submitted: one of the lists is not NULL. */
+/* The jobs to submit: one of the lists is not NULL. */
 struct many {
     const struct scand_scan *scans;
     const struct scand_task *const *tasks;
@@ -144,7 +144,7 @@ static struct scand_job *job_of(struct scand *daemon, struct many what, size_t i
     return what.scans ? job_new(daemon, &what.scans[i]) : job_new_of_task(daemon, what.tasks[i]);
 }
 
-/* All of them, or none: then the message says which is wrong. */
+/* Makes all jobs or none: then the message says which description is wrong. */
 static int jobs_make(struct scand *daemon, struct many what, size_t count, struct scand_job **jobs)
 {
     size_t made = 0;

@@ -32,7 +32,7 @@ static int buffer_map(struct scand_buffer *buffer)
     return 0;
 }
 
-/* What the daemon promises: for host memory, segments that hold the size, of whole pages if they are several. */
+/* Checks what the daemon promises: for host memory, segments that hold the size, of whole pages if they are several. */
 static int created_check(struct scand *daemon, enum scand_place place, uint64_t size_bytes,
                          const struct msg_buffer_create_result *result)
 {
@@ -123,7 +123,7 @@ static int descriptor_import(struct scand *daemon, int fd, uint64_t size_bytes, 
     struct scand_buffer *buffer = buffer_new(daemon, size_bytes, &fd, 1);
     if (!buffer)
         return SCAND_NO_MEMORY;
-    session_unlock(daemon); /* memory may have to be found for its pages */
+    session_unlock(daemon); /* the system may have to find memory for the pages */
     int code = buffer_map(buffer);
     session_lock(daemon);
     if (code == 0)
@@ -185,7 +185,7 @@ int scand_buffer_create_own(struct scand *daemon, uint64_t size_bytes, struct sc
 {
     if (size_bytes == 0)
         return buffer_without_bytes(daemon);
-    int fd = memory_create(size_bytes); /* slow, and nobody else's business */
+    int fd = memory_create(size_bytes); /* slow, and outside the session's lock */
     if (fd < 0)
         return (int)status_from_errno(session_fail(daemon, fd == -EMFILE || fd == -ENFILE ? -EBADF : -ENOMEM,
                                                    "cannot make %llu bytes of memory: %s",
@@ -230,7 +230,7 @@ int scand_buffer_device(const struct scand_buffer *buffer)
 {
     if (!buffer->daemon)
         return (int)buffer->device_index - 1;
-    SESSION_GUARD(buffer->daemon); /* importing it again may find it elsewhere */
+    SESSION_GUARD(buffer->daemon); /* a reconnect may import it on another device */
     return (int)buffer->device_index - 1;
 }
 

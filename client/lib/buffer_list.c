@@ -74,7 +74,7 @@ int buffer_forget(struct scand *daemon, uint64_t id, uint64_t generation)
     return code == -EPIPE ? 0 : code;
 }
 
-/* Host memory. Pinning takes its time: a second for each 256 MiB is plenty. */
+/* Prepares an import of host memory. Pinning takes its time: a second for each 256 MiB is plenty. */
 static void host_import_prepare(struct import *import, const struct scand_buffer *buffer)
 {
     import->params.host = (struct msg_buffer_import_params){

@@ -23,7 +23,7 @@ static uint64_t announced_fds(enum method method, const void *result)
 
 static int call_done(struct scand *daemon, struct pending *pending, const struct message *message, struct error *error)
 {
-    struct call *call = (struct call *)pending; /* it begins with it */
+    struct call *call = (struct call *)pending; /* a call begins with its pending */
     if (message->failed) {
         int code = answer_read_failure(message, &call->error, error);
         call->answered = code == 0;
@@ -74,12 +74,12 @@ int call_begin(struct scand *daemon, struct call *call)
     int code = session_send(daemon, call->pending.msgid, call);
     if (code && code != -EPIPE)
         return code;
-    /* Reading will show a broken connection: an answer may have come before. */
+    /* A broken connection shows when reading: an answer may have come before. */
     pending_add(daemon, &call->pending);
     return 0;
 }
 
-/* What an answer has brought is gone with its connection, if that has broken before this thread was woken. */
+/* True when what an answer has brought is gone with its connection, which broke before this thread was woken. */
 static bool is_outdated(const struct scand *daemon, const struct call *call)
 {
     if (call->error.code || call->generation == daemon->generation || !call_mark(call))

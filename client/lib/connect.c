@@ -49,7 +49,7 @@ static struct scand *session_create(const struct scand_options *options, const c
     return NULL;
 }
 
-/* Where the daemon was not found, all places are named. */
+/* Adds to the error all places where the daemon was not found. */
 static void places_add(struct error *error, const char *looked)
 {
     size_t length = strlen(error->message);
@@ -74,7 +74,7 @@ static int local_open(struct scand *daemon)
     return code ? code : session_open(daemon);
 }
 
-/* Where no daemon answered, of which the session's error tells. */
+/* Opens the service in this process where no daemon answered, as the session's error says. */
 static int local_open_instead(struct scand *daemon)
 {
     const struct error why = *session_error(daemon);
@@ -115,7 +115,7 @@ int scand_connect(const char *path, const char *name, struct scand **out)
     return scand_connect_with(NULL, path, name, out);
 }
 
-/* Nobody else is in the session from then on. */
+/* Ends the session; no other thread is in it from then on. */
 static void session_finish(struct scand *daemon)
 {
     session_end(daemon);
@@ -126,7 +126,7 @@ void scand_disconnect(struct scand *daemon)
 {
     if (!daemon)
         return;
-    /* What a child has of its parent's socket is no socket any more, and the epoll set is the parent's, too. */
+    /* A child's copy of its parent's socket is no socket any more, and the epoll set is the parent's, too. */
     if (process_is_child(daemon))
         process_close(daemon);
     else
@@ -186,7 +186,7 @@ int scand_fd(const struct scand *daemon)
     return daemon->epoll;
 }
 
-/* A daemon that did not come back is looked for once; one that nobody waits for is not. */
+/* Handles what has arrived. A daemon that did not come back is looked for once, and only if somebody waits for it. */
 static int dispatch(struct scand *daemon)
 {
     int code = 0;
@@ -194,10 +194,10 @@ static int dispatch(struct scand *daemon)
         return session_try(daemon);
     for (int i = 0; i < 64 && code == 0 && (daemon->connection || daemon->jobs_open); i++)
         code = session_advance(daemon, &daemon->is_empty, 0);
-    return code == -ETIMEDOUT && !session_is_given_up(daemon) ? 0 : code; /* that was all */
+    return code == -ETIMEDOUT && !session_is_given_up(daemon) ? 0 : code; /* the wait has ended, without an error */
 }
 
-/* What has arrived, a limited amount at a time: the descriptor stays readable while there is more. */
+/* Handles what has arrived, a limited amount at a time: the descriptor stays readable while there is more. */
 int scand_dispatch(struct scand *daemon)
 {
     SESSION_GUARD(daemon);

@@ -16,7 +16,7 @@ static ino_t handle_number(const uint8_t *handle)
     return (ino_t)number;
 }
 
-/* A buffer of the program's memory, imported; `buffer` may be NULL, its error set. */
+/* Imports a buffer of the program's memory; `buffer` may be NULL, its error set. */
 static int foreign_add(struct scand_buffer *buffer, uint64_t offset, uint64_t allocation_bytes,
                        struct scand_buffer **out)
 {
@@ -82,7 +82,7 @@ int scand_buffer_create_shared(struct scand *daemon, enum scand_sharing sharing,
     return buffer_create(daemon, &params, out);
 }
 
-/* What the daemon promises: a descriptor, or a handle, of an allocation that holds the buffer. */
+/* Checks what the daemon promises: a descriptor, or a handle, of an allocation that holds the buffer. */
 static int export_check(struct scand_buffer *buffer, const struct msg_buffer_export_result *result)
 {
     if (result->fds == (result->handle_count == 0) && (result->fds || result->handle_count == SCAND_IPC_BYTES) &&

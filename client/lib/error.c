@@ -5,9 +5,9 @@
 
 #include "client/lib/internal.h"
 
-/* What went wrong for this thread: a thread's failures are its own, whoever else uses its sessions. */
+/* A thread's last error in a session: a thread's failures are its own, whoever else uses its sessions. */
 struct failure {
-    uint64_t session; /* its number; 0: none */
+    uint64_t session; /* the session's number; 0: none */
     struct error error;
 };
 

@@ -13,7 +13,7 @@ struct extent extent_of(const struct scand_tensor *tensor)
         if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
             return all;
     }
-    /* Of device memory from the beginning of its allocation, of which other buffers may be other parts. */
+    /* Device memory counts from the beginning of its allocation, of which other buffers may be other parts. */
     uint64_t origin;
     if (__builtin_add_overflow(tensor->buffer->offset, tensor->offset, &origin) ||
         __builtin_add_overflow(origin, low, &extent.begin) || __builtin_add_overflow(origin, high, &extent.end))

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_BYTES 40                     /* of a value in a message */
-#define EXACT_MAX   ((double)(1ull << 53)) /* whole numbers up to here are themselves as doubles */
+#define SHOWN_BYTES 40                     /* bytes of a value that a message shows */
+#define EXACT_MAX   ((double)(1ull << 53)) /* whole numbers up to here are exact as doubles */
 
 static bool names_match(const char *a, const char *b)
 {
@@ -45,7 +45,7 @@ static int word_set(const struct words *words, const char *path, const char *tex
     return 0;
 }
 
-/* Of "a,b". */
+/* Sets a list of words, "a,b". */
 static int words_set(const struct field *field, void *values, const char *path, const char *text, struct error *error)
 {
     uint32_t words[64], count = 0;
@@ -67,7 +67,7 @@ static int words_set(const struct field *field, void *values, const char *path, 
     return 0;
 }
 
-/* Of an index, which is counted from 1 here, and from 0 on the wire. */
+/* Returns the largest value. An index is counted from 1 here, and from 0 on the wire. */
 static uint64_t integer_most(const struct field *field)
 {
     return field->kind == FIELD_INDEX ? field->max + 1 : field->max;
@@ -92,7 +92,7 @@ static int integer_set(const struct field *field, void *values, const char *path
     return 0;
 }
 
-/* With a decimal point, whatever the program's locale has. */
+/* Sets a real number, written with a decimal point whatever the program's locale has. */
 static int real_set(const struct field *field, void *values, const char *path, const char *text, struct error *error)
 {
     char *end = NULL;

@@ -59,7 +59,7 @@ int scand_group_number(struct scand *daemon, uint32_t group, uint64_t *out)
     return SCAND_OK;
 }
 
-/* What a broken connection had open is closed. */
+/* Ends a group in the daemon; with a broken connection its groups have ended already. */
 static int end(struct scand *daemon, struct group *group)
 {
     if (!daemon->is_up || group->generation != daemon->generation)

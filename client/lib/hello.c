@@ -1,4 +1,4 @@
-/* What a daemon has told in its hello: the operations that steps of a task may be. */
+/* The daemon's answer to hello: the operations that steps of a task may be. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -22,35 +22,35 @@
 
 /* Longest waits. Tests are built with shorter ones. */
 #ifndef CALL_MS
-#define CALL_MS 30000 /* for an answer; CUDA may take its time to start */
+#define CALL_MS 30000 /* waits for an answer; CUDA may take its time to start */
 #endif
 #ifndef RECONNECT_MS
-#define RECONNECT_MS 10000 /* for a daemon to come back */
+#define RECONNECT_MS 10000 /* waits for a daemon to come back */
 #endif
 #ifndef QUIET_MS
-#define QUIET_MS 10000 /* without a word from a daemon that has jobs: it is asked whether it is there */
+#define QUIET_MS 10000 /* silence of a daemon that has jobs before it is asked whether it is there */
 #endif
-#define ANSWER_US 500 /* for the answer that job.ending announced, without blocking */
+#define ANSWER_US 500 /* time without blocking for an answer that job.ending announced */
 #ifndef LONG_BYTES
-#define LONG_BYTES MIB(32) /* of an input: the job takes a millisecond, and processors fall asleep */
+#define LONG_BYTES MIB(32) /* inputs from here on: the job takes a millisecond, and processors fall asleep */
 #endif
-#define SHORT_BYTES KIB(256) /* of an input: the job may be back before this thread has fallen asleep */
-#define SPIN_US     50       /* for its answer, without blocking, by default */
+#define SHORT_BYTES KIB(256) /* inputs up to here: the job may be back before this thread has fallen asleep */
+#define SPIN_US     50       /* default time without blocking for such a job's answer */
 #define SPIN_US_MAX 10000
 #ifndef SPIN_PROCESSORS
-#define SPIN_PROCESSORS 4 /* with fewer the daemon may need the one that would only look */
+#define SPIN_PROCESSORS 4 /* with fewer processors the daemon may need the one that would spin */
 #endif
 #define RECONNECT_PAUSE_MS 50
-#define ERROR_SESSIONS     8 /* of which a thread keeps what went wrong last */
+#define ERROR_SESSIONS     8 /* sessions whose last error a thread keeps */
 #ifndef BUFFERS_ENDED_MAX
-#define BUFFERS_ENDED_MAX 4096 /* of ended sessions, kept for scand_buffer_release */
+#define BUFFERS_ENDED_MAX 4096 /* buffers of ended sessions, kept for scand_buffer_release */
 #endif
 #ifndef SUSPECT_MS
 #define SUSPECT_MS \
-    2500 /* before what has met many ends of workers is sent again: longer than the supervisor's QUICK_MS */
+    2500 /* pause before a job that met many ends of workers is sent again: over QUICK_MS of the supervisor */
 #endif
-#define ATTEMPTS_AT_ONCE 3 /* sendings of one request or job without a pause, */
-#define ATTEMPTS_MAX     5 /* and with pauses: what ends so many workers will end another */
+#define ATTEMPTS_AT_ONCE 3 /* times that a request or job is sent without a pause, */
+#define ATTEMPTS_MAX     5 /* and in all: what ends so many workers will end another */
 
 /* Marks in the msgid say what a late answer, which nobody waits for any more, brings and must be given back. */
 #define MSGID_CREATE UINT32_C(0x80000000)
@@ -58,7 +58,7 @@
 #define MSGID_EXPORT UINT32_C(0x20000000)
 #define MSGID_MARKS  (MSGID_CREATE | MSGID_IMPORT | MSGID_EXPORT)
 
-/* An answer that somebody waits for. A call begins with one, and so does a job; of a batch, the first job's counts. */
+/* An answer that somebody waits for. A call begins with one, and so does a job; for a batch, the first job's counts. */
 struct pending {
     struct pending *next;
     uint32_t msgid; /* 0: not sent on this connection */
@@ -70,16 +70,16 @@ struct pending {
 struct call {
     struct pending pending;
     enum method method;
-    bool is_interruptible; /* by a signal's handler: an answer that comes later does no harm */
+    bool is_interruptible; /* a signal's handler may end the wait: an answer that comes later does no harm */
     const void *params;
-    const int *fds; /* that go with it */
+    const int *fds; /* descriptors that go with the request */
     size_t fd_count;
     int64_t timeout_ms; /* 0: CALL_MS */
     void *result;
-    int *received; /* room for the descriptors that come with the answer, of buffer.create LIMIT_MESSAGE_FDS */
+    int *received; /* room for the descriptors that come with the answer, LIMIT_MESSAGE_FDS for buffer.create */
     size_t received_count;
     bool answered;
-    uint64_t generation; /* of the connection that it was sent on */
+    uint64_t generation; /* generation of the connection that it was sent on */
     struct error error;
 };
 
@@ -105,22 +105,22 @@ struct greeting {
 
 /* Jobs that people see as one. */
 struct group {
-    bool is_taken, is_open; /* while it is begun it is the first alone */
-    uint64_t generation;    /* of the connection whose daemon knows it */
-    uint64_t number;        /* of it as a job, there */
+    bool is_taken, is_open; /* taken: the label is in use; open: group.begin has succeeded */
+    uint64_t generation;    /* generation of the connection whose daemon knows the group */
+    uint64_t number;        /* the group's number as a job, in that daemon */
     struct msg_group_begin_params params;
 };
 
 /* The way to the next connection, step by step. */
 struct mending {
-    struct call *call; /* that is waited for; NULL: none, as there is no connection */
+    struct call *call; /* the call that is waited for; NULL: none, or no connection */
     int64_t call_end_ms;
     int64_t next_try_ms;
     int64_t give_up_at_ms;
-    struct scand_buffer *buffer; /* that is imported; NULL: released meanwhile, and while greeting */
+    struct scand_buffer *buffer; /* the buffer that is imported; NULL: released meanwhile, or greeting */
     struct greeting greeting;
     struct import import;
-    struct group *group; /* that is begun anew, */
+    struct group *group; /* the group that is begun again */
     struct call group_call;
     struct msg_job_number group_number;
     struct error error; /* why the session was given up */
@@ -142,32 +142,32 @@ struct scand_options {
 
 struct waiter;
 
-/* All of it is guarded by the lock, but for what never changes. */
+/* A session. The lock guards all of it except what never changes. */
 struct scand {
     pthread_mutex_t lock;
     struct waiter *waiters;           /* threads that sleep */
     unsigned inside;                  /* threads in a call */
-    bool is_empty;                    /* none is */
-    bool is_reading;                  /* one waits for input */
+    bool is_empty;                    /* no thread is in a call */
+    bool is_reading;                  /* a thread waits for input */
     bool is_ending;                   /* scand_disconnect waits for the threads to leave */
-    bool has_changed;                 /* in what any waiter may wait for */
+    bool has_changed;                 /* something that a waiter may wait for has changed */
     bool has_news;                    /* jobs have ended that the program's loop has not been told of */
     bool is_watched;                  /* the program has a loop */
     bool is_quiet;                    /* no progress function runs */
-    const struct scand_job *reported; /* whose progress function runs, in the thread `reporter` */
+    const struct scand_job *reported; /* the job whose progress function runs, in the thread `reporter` */
     pthread_t reporter;
     int wake;         /* an eventfd that ends the reader's wait */
     int alarm;        /* a timerfd among what scand_fd shows, */
-    int64_t alarm_ms; /* set to this time; INT64_MAX: not set */
+    int64_t alarm_ms; /* the time that the alarm is set to; INT64_MAX: not set */
 
-    uint64_t number;                   /* of the session, never used twice */
+    uint64_t number;                   /* the session's number, never used twice */
     const struct local_library *local; /* NULL: there is a daemon */
-    struct local *service;             /* of the connection, which owns it, where there is no daemon */
-    struct connection *connection;     /* NULL: broken, and not yet made anew */
+    struct local *service;             /* without a daemon, the connection's service, which the connection owns */
+    struct connection *connection;     /* NULL: broken and not yet replaced */
     bool is_up;                        /* the daemon knows this session's buffers and jobs */
     int socket;                        /* the connection's, also before there is one; -1: none */
     pid_t owner;                       /* the process that connected; 0 in a child */
-    struct scand *next;                /* of the process */
+    struct scand *next;                /* links the process's sessions */
     bool gone;                         /* no daemon came back; all jobs have ended */
     bool watches_output;
     int epoll;           /* what scand_fd shows; the sockets of all connections come and go in it */
@@ -175,51 +175,51 @@ struct scand {
     struct scand_options options;
     struct mending mending;
     int64_t heard_ms;     /* when something came from the daemon */
-    struct call probe;    /* which asks whether it is there, */
-    int64_t probe_end_ms; /* and for how long it is waited for; 0: nothing is asked */
-    uint64_t spin_end_us; /* until then answers are waited for without blocking: one was announced, or is soon there */
+    struct call probe;    /* asks whether the daemon is there, */
+    int64_t probe_end_ms; /* and is waited for until this time; 0: nothing is asked */
+    uint64_t spin_end_us; /* until then answers, announced or expected soon, are awaited without blocking */
     bool answers_soon;    /* the last small job that was waited for came back within options.spin_us */
     uint32_t last_msgid;
     char path[SOCKET_PATH_BYTES];
     char name[LIMIT_NAME_BYTES];
     char server[LIMIT_NAME_BYTES];
-    uint8_t *hello; /* the answer to it, of hello_size bytes */
+    uint8_t *hello; /* the daemon's answer to hello, of hello_size bytes */
     size_t hello_size;
     bool runs_tasks;         /* the daemon has job.run, */
     bool batches_tasks;      /* and takes several such jobs in one message */
     uint64_t job_steps;      /* that the daemon takes */
-    uint64_t batch_jobs;     /* in one message, likewise */
+    uint64_t batch_jobs;     /* jobs that the daemon takes in one message */
     struct pending *pending; /* the latest first: a progress callback may call while another call waits */
     struct scand_buffer *buffers;
-    struct group groups[LIMIT_CLIENT_GROUPS]; /* by their labels */
+    struct group groups[LIMIT_CLIENT_GROUPS]; /* indexed by label */
     struct scand_job *jobs, **jobs_end;       /* in the order of submission */
     struct scand_job *first_open;             /* no earlier job is without an end */
-    size_t jobs_open;                         /* of them, without an end */
-    uint64_t client_jobs;                     /* that the daemon takes at a time */
-    int64_t busy_until_ms;                    /* as it has said; 0: it has not, or a job has ended since */
-    bool has_room;                            /* for another job, as far as is known */
+    size_t jobs_open;                         /* jobs without an end */
+    uint64_t client_jobs;                     /* jobs that the daemon takes at a time */
+    int64_t busy_until_ms; /* how long the daemon says it is busy; 0: it is not, or a job has ended since */
+    bool has_room;         /* there is room for another job, as far as is known */
     uint8_t outgoing[LIMIT_MESSAGE_BYTES];
 };
 
 struct scand_buffer {
     struct scand *daemon; /* NULL: its session has ended */
     struct scand_buffer *next;
-    uint64_t id;         /* in the daemon, */
-    uint64_t generation; /* on this connection */
+    uint64_t id;         /* the daemon's number of the buffer, */
+    uint64_t generation; /* on the connection of this generation */
     uint64_t size_bytes;
-    uint64_t segment_bytes; /* of each descriptor; 0: an imported memfd */
+    uint64_t segment_bytes; /* size of each descriptor's memory; 0: an imported memfd */
     enum scand_place place;
-    const char *lost; /* why the daemon has it no more; NULL while it has */
+    const char *lost; /* why the daemon no longer has the buffer; NULL while it has */
     void *data;
     uint64_t device_index; /* as on the wire: the number of its device + 1; 0: host memory, or not told */
-    dev_t device;          /* with inode: which memory it is, also when that was imported twice */
+    dev_t device;          /* with inode: identifies the memory, also when it was imported twice */
     ino_t inode;
-    bool is_file; /* that jobs read: it is not mapped */
-    bool foreign; /* device memory of this program's, by its handle or its descriptor */
+    bool is_file; /* a file that jobs read and that is not mapped */
+    bool foreign; /* device memory of this program, known by its handle or descriptor */
     uint8_t handle[SCAND_IPC_BYTES];
-    uint64_t allocation_bytes, offset; /* of that memory */
+    uint64_t allocation_bytes, offset; /* of the foreign allocation */
     size_t fd_count;
-    int fds[]; /* kept, to import them into the next worker */
+    int fds[]; /* kept to import the memory into the next worker */
 };
 
 /* The bytes that a tensor spans in some memory. */
@@ -235,14 +235,14 @@ struct operand {
     struct scand_buffer *buffer; /* NULL once released */
     struct extent extent;
     bool is_written;
-    struct msg_tensor *params; /* among the job's */
+    struct msg_tensor *params; /* in the job's params */
 };
 
 struct scand_job {
     struct pending pending; /* its msgid is 0 while the job is not submitted on this connection */
     struct scand *daemon;
     struct scand_job *next;
-    uint32_t index;     /* in the batch of that msgid, from 1 on; 0: submitted alone */
+    uint32_t index;     /* place in the batch of the msgid, from 1 on; 0: submitted alone */
     enum method method; /* job.submit, or job.run */
     union {
         struct msg_job_submit_params submit;
@@ -250,16 +250,16 @@ struct scand_job {
     } params;
     scand_progress *progress;
     void *context;
-    int64_t start_by_ms; /* by clock_ms, where params have a deadline */
+    int64_t start_by_ms; /* latest start by clock_ms, where params have a deadline */
     unsigned attempts;
     bool sent;      /* it may have reached the daemon */
     bool cancelled; /* on request */
     bool released;  /* freed when it ends and no call has it */
-    unsigned calls; /* that have it, in which others may release it */
+    unsigned calls; /* calls that use the job, during which other threads may release it */
     bool done;
-    bool stale;         /* one that was to write what it reads has failed meanwhile */
-    bool overtaken;     /* one after it that shares memory with it has ended: so has it, though no answer says how */
-    struct error error; /* with which it ended; while reconnecting, why it cannot be repeated */
+    bool stale;         /* a job that was to write what this one reads has failed meanwhile */
+    bool overtaken;     /* a later job that shares memory has ended: so has this one, by no answer */
+    struct error error; /* the error with which it ended; while reconnecting, why it cannot be repeated */
     struct scand_times times;
     uint32_t operand_count;
     struct operand operands[];
@@ -270,13 +270,13 @@ int64_t clock_ms(void);
 uint64_t clock_us(void);
 
 /* process.c */
-/* Lists a session. -ENOMEM: forks would not be seen. */
+/* Lists a session. Returns -ENOMEM when forks would not be seen. */
 int process_add(struct scand *daemon);
 void process_remove(struct scand *daemon);
 /* True in a child of the process that connected. */
 bool process_is_child(const struct scand *daemon);
-/* The same without a call of the system, for a child that fork made: inside a call, others were found before it began.
- */
+/* True in a child that fork made, without a call of the system: inside a call this suffices, since other children were
+ * found before it began. */
 bool process_has_forked(const struct scand *daemon);
 /* A session of the process that this one is a child of, or NULL. */
 struct scand *process_inherited(void);
@@ -298,56 +298,58 @@ int connect_failed(int code, const char *message);
 /* The last error of this thread in this session; the caller's until the thread's next call. */
 struct error *session_error(const struct scand *daemon);
 int session_fail(struct scand *daemon, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* For a job that reads what a failed one was to write; `outcome`: what else became of it. */
+/* Sets the error of a job that reads what a failed job was to write; `outcome` says what else became of it. */
 void error_set_stale(struct error *error, const char *outcome);
 
 /* options.c */
 extern const struct scand_options options_default;
 
 /* monitor.c */
-/* Makes the lock and the descriptors. What there is on failure, monitor_finish ends. */
+/* Makes the lock and the descriptors. After a failure monitor_finish ends those that were made. */
 int monitor_init(struct scand *daemon);
 void monitor_finish(struct scand *daemon);
-/* Every function of scand.h that looks at what changes in a session begins with this, and is then alone in it, except
- * while it waits or calls the program. NULL is no session, and needs none of this. */
+/* Guards a session: every function of scand.h that looks at what changes in a session begins with this, and is then
+ * alone in it, except while it waits or calls the program. For NULL, no session, it does nothing. */
 #define SESSION_GUARD(DAEMON) \
     struct scand *guarded __attribute__((cleanup(session_leave), unused)) = session_enter(DAEMON)
 struct scand *session_enter(struct scand *daemon);
 void session_leave(struct scand **entered);
-/* Around what takes time or calls the program. */
+/* Enclose what takes time or calls the program. */
 void session_unlock(struct scand *daemon);
 void session_lock(struct scand *daemon);
-/* Has every call return, and waits until all have. */
+/* Makes every call return, and waits until all have. */
 void session_end(struct scand *daemon);
-/* When a daemon that says nothing is to be asked whether it is there, or taken for gone; INT64_MAX: never. */
+/* Returns when a daemon that says nothing is to be asked whether it is there, or taken for gone; INT64_MAX: never. */
 int64_t session_probe_ms(const struct scand *daemon);
-/* Sleeps until *done, a change, or where it `reads` until it may have to. -ETIMEDOUT, -EINTR. */
+/* Sleeps until *done, or a change; with `reads`, also until this thread may have to read. Returns 0, -ETIMEDOUT or
+ * -EINTR. */
 int session_sleep(struct scand *daemon, const bool *done, bool reads, int64_t deadline_ms);
-/* Where a thread waits for input, it is to look again what for. */
+/* Makes a thread that waits for input check again what it waits for. */
 void session_wake_reader(struct scand *daemon);
-/* After EINTR: -EINTR where that is to end a wait, else 0. */
+/* Handles EINTR: returns -EINTR when that is to end a wait, else 0. */
 int session_interrupted(struct scand *daemon);
 
 /* extents.c */
-/* Numbers that overflow are for the daemon to refuse; until then they count as all of the memory. */
+/* Returns the extent of a tensor. Numbers that overflow are for the daemon to refuse; until then they count as all of
+ * the memory. */
 struct extent extent_of(const struct scand_tensor *tensor);
 bool extents_overlap(const struct extent *a, const struct extent *b);
-/* Whether no byte of the extent lies between elements. */
+/* True when no byte of the extent lies between elements. */
 bool operand_is_dense(const struct operand *operand);
-/* Whether both are the same elements of the same memory. */
+/* True when both are the same elements of the same memory. */
 bool operands_coincide(const struct operand *a, const struct operand *b);
 
 /* answers.c */
 void pending_add(struct scand *daemon, struct pending *pending);
-/* Removes it, where it is listed. */
+/* Removes a pending answer, if it is listed. */
 void pending_remove(struct scand *daemon, const struct pending *pending);
-/* The one that waits for this answer, or NULL. */
+/* Returns what waits for this answer, or NULL. */
 struct pending *pending_find(const struct scand *daemon, uint32_t msgid);
-/* Reads what an answer brings: 0, or -EBADMSG and *error. Every text of the daemon comes through here. */
+/* Reads what an answer brings. Returns 0, or -EBADMSG and *error. Every text of the daemon comes through here. */
 int answer_read(const struct message *message, const struct map_type *type, void *out, struct error *error);
-/* An answer's failure into *out. Returns 0, or -EBADMSG and *error. */
+/* Reads an answer's failure into *out. Returns 0, or -EBADMSG and *error. */
 int answer_read_failure(const struct message *message, struct error *out, struct error *error);
-/* The error that the daemon explains, with a message in any case. */
+/* Sets the error that the daemon explains, with a message in any case. */
 void error_from_failure(const struct msg_failure *failure, struct error *out);
 /* Moves the descriptors that an answer announces to fds. Returns 0, or -EBADMSG and *error where fewer came. */
 int answer_pop_descriptors(struct scand *daemon, uint64_t count, int *fds, struct error *error);
@@ -355,11 +357,11 @@ int answer_pop_descriptors(struct scand *daemon, uint64_t count, int *fds, struc
 /* hello.c */
 /* Keeps the answer to hello, which is the message at hand. Returns 0, -ENOMEM, or -EBADMSG and *error. */
 int hello_keep(struct scand *daemon, const struct message *message, struct error *error);
-/* Reads one of the daemon's operations, counted from 0: 1, 0 behind the last one, or -errno. */
+/* Reads one of the daemon's operations, counted from 0. Returns 1; 0 behind the last one; or -errno. */
 int hello_operation(struct scand *daemon, uint32_t index, struct msg_operation *out);
 
 /* job_list.c */
-/* Params that both methods have. */
+/* The params that job.submit and job.run share. */
 struct common_params {
     const struct msg_tensor *input;
     uint64_t *progress, *ending, *deadline_ms, *after_failure, *group;
@@ -368,45 +370,45 @@ struct common_params job_common(struct scand_job *job);
 bool job_reads(const struct scand_job *job, const struct extent *extent);
 bool job_writes(const struct scand_job *job, const struct extent *extent);
 void job_list(struct scand_job *job);
-/* The one that has not ended at a place of a batch, or NULL. */
+/* Returns the job that has not ended at a place of a batch, or NULL. */
 struct scand_job *job_find(const struct scand *daemon, uint32_t msgid, uint32_t index);
-/* Calls its progress function, unless one of the session's runs: what it does could go on forever otherwise. `job` may
- * be NULL. */
+/* Calls a job's progress function, unless one of the session's is running: what that one does could otherwise go on
+ * forever. `job` may be NULL. */
 void job_report(struct scand_job *job, const struct msg_job_progress *progress);
-/* Waits where another thread runs the job's progress function. */
+/* Waits while another thread runs the job's progress function. */
 void job_wait_reported(const struct scand_job *job);
 bool job_is_ragged(const struct scand_job *job);
 /* Ends a job, which may free it. */
 void job_end(struct scand_job *job, const struct error *error);
-/* The same, by the daemon's answer. */
+/* Ends a job by the daemon's answer. */
 void job_answered(struct scand_job *job, const struct error *error);
 /* Frees a job that is released and has ended, unless a call has it. */
 void job_free_unneeded(struct scand_job *job);
 void jobs_free(struct scand *daemon);
 
 /* local.c */
-/* The choice that the option, or else the environment, makes. */
+/* Chooses as the option says, or else the environment. */
 int local_choose(struct scand *daemon, enum scand_local *out);
-/* From now on the session's connections are to the service in this process. */
+/* Directs the session's connections to the service in this process from now on. */
 int local_prepare(struct scand *daemon);
 /* Makes the connection; what it has on failure, session_drop ends. */
 int local_connect(struct scand *daemon);
 /* True when the service has something to be read, or is to be called by reading. */
 bool local_is_ready(const struct scand *daemon);
-/* When it is to be called, by clock_ms; INT64_MAX: it need not be, or there is a daemon. */
+/* Returns when the service is to be called, by clock_ms; INT64_MAX: it need not be, or there is a daemon. */
 int64_t local_due_ms(const struct scand *daemon);
 
 /* transport.c */
-/* -ECHILD in a child of the process that connected, -ENOTCONN once scand_disconnect was called, else 0. */
+/* Returns -ECHILD in a child of the process that connected, -ENOTCONN once scand_disconnect was called, else 0. */
 int session_check(struct scand *daemon);
 /* Makes the connection; what it has on failure, session_drop ends. `blocks`: waits where others wait for the daemon. */
 int session_connect(struct scand *daemon, bool blocks);
 /* Drops the connection; jobs wait for reconnect. */
 void session_drop(struct scand *daemon);
-/* What was sent so often without an answer waits before the next try, so that workers come to what others ask for even
- * if it is what ends them. */
+/* Pauses before the next try of what was sent so often without an answer, so that workers get to the requests of others
+ * even if this one ends workers. */
 void session_pause(struct scand *daemon, unsigned attempts);
-/* Drops the connection for good: every job ends with session's error. Returns its code. */
+/* Drops the connection for good: every job ends with the session's error. Returns the error's code. */
 int session_give_up(struct scand *daemon);
 uint32_t session_next_msgid(struct scand *daemon, uint32_t mark);
 /* Writes what the socket takes. With output left, scand_fd's descriptor is readable when the socket is writable. */
@@ -415,14 +417,14 @@ int session_flush(struct scand *daemon);
 int session_send(struct scand *daemon, uint32_t msgid, const struct call *call);
 
 /* receive.c */
-/* Handles all messages that have arrived. -EPIPE: the connection is gone, or another one now; what else it may return
- * is an error of the daemon, for which the session was given up. */
+/* Handles all messages that have arrived. Returns 0; -EPIPE: the connection is gone, or another one by now; or an error
+ * of the daemon, for which the session was given up. */
 int session_receive(struct scand *daemon);
 
 /* wait.c */
-/* Waits for input until the deadline and handles it, or sleeps while another thread does, until *done. 0 says nothing.
- * -ETIMEDOUT; -EINTR; -EPIPE: there is no connection, or another one now; or what session_check returns. Another code:
- * the session was given up, and all its jobs have ended. */
+/* Waits for input until the deadline and handles it, or sleeps while another thread does, until *done. Returns 0, which
+ * says nothing; -ETIMEDOUT; -EINTR; -EPIPE: there is no connection, or another one by now; or what session_check
+ * returns. Another code: the session was given up, and all its jobs have ended. */
 int session_step(struct scand *daemon, const bool *done, int64_t deadline_ms);
 /* Steps until *done. */
 int session_run(struct scand *daemon, const bool *done, int64_t deadline_ms);
@@ -430,71 +432,72 @@ int session_run(struct scand *daemon, const bool *done, int64_t deadline_ms);
 int session_rest(struct scand *daemon, const bool *done, int64_t deadline_ms);
 
 /* call.c */
-int64_t call_time_ms(const struct call *call); /* for its answer */
-/* Sends; the answer sets call->answered, and what comes with it. The call must live until then, or be removed. */
+int64_t call_time_ms(const struct call *call); /* for the answer */
+/* Sends a call; the answer sets call->answered, and what comes with it. The call must live until then, or be removed.
+ */
 int call_begin(struct scand *daemon, struct call *call);
-/* Sends and waits, on this connection. */
+/* Sends a call and waits for its answer, on this connection. */
 int call_try(struct scand *daemon, struct call *call);
 
 /* buffer_list.c */
-/* Takes over the descriptors, also on failure. Returns NULL with the session's error set. */
+/* Creates a buffer and takes over the descriptors, also on failure. Returns NULL with the session's error set. */
 struct scand_buffer *buffer_new(struct scand *daemon, uint64_t size_bytes, const int *fds, size_t fd_count);
 void buffer_free(struct scand_buffer *buffer);
-/* For memory that no other worker will be given. */
+/* Closes the descriptors of memory that no other worker will be given. */
 void buffer_close_descriptors(struct scand_buffer *buffer);
-/* Lists what is usable from now on. */
+/* Lists a buffer, which is usable from now on. */
 int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out);
-/* Imports of memory that this program has: what is to be called, and what its answer says. */
+/* Prepare an import of memory that this program has, and read its answer. */
 void import_prepare(struct import *import, const struct scand_buffer *buffer);
 uint64_t import_id(const struct import *import);
 void import_apply(const struct import *import, struct scand_buffer *buffer);
-/* Lets the daemon forget a buffer of this connection. A broken one has done that already. */
+/* Makes the daemon forget a buffer of this connection; after a broken connection it has forgotten already. */
 int buffer_forget(struct scand *daemon, uint64_t id, uint64_t generation);
-/* Ends all that a session has; their handles may still be released. */
+/* Ends all buffers of a session; their handles may still be released. */
 void buffers_end(struct scand *daemon);
 
 /* submit.c */
-/* Makes its params ready to be sent, or sent again. */
+/* Makes a job's params ready to be sent, or sent again. */
 int job_make_ready(struct scand_job *job);
 int job_submit(struct scand_job *job);
 void job_set_times(struct scand_job *job, const struct msg_job_submit_result *result);
 
 /* repeat.c */
-/* Ends the jobs that must not be repeated, on a new connection. */
+/* Ends, on a new connection, the jobs that must not be repeated. */
 void jobs_end_unrepeatable(struct scand *daemon);
-/* Submits the others. */
+/* Submits the other jobs again. */
 void jobs_submit_again(struct scand *daemon);
 
 /* reconnect.c */
-/* Connects and says hello; the connection is NULL afterwards if that failed. */
+/* Connects and says hello; after a failure the connection is NULL. */
 int session_open(struct scand *daemon);
 /* Begins a new connection, where there is none. Returns 0, also when another try follows, or -errno with all jobs
  * ended. */
 int session_try(struct scand *daemon);
-/* No daemon came back, and nobody has tried since. */
+/* True when no daemon came back, and nobody has tried since. */
 bool session_is_given_up(const struct scand *daemon);
-/* A step of reading, or towards a new connection, which other calls see, too. Returns what session_step does, but never
- * -EPIPE. */
+/* Makes a step of reading, or towards a new connection, which other calls see, too. Returns what session_step does, but
+ * never -EPIPE. */
 int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms);
 /* Returns 0 with a connection. -errno: there is none yet, or the session was given up and its jobs have ended. */
 int session_ready(struct scand *daemon);
 
 /* retry.c */
-/* call_try, reconnecting before or after, and repeated where that is harmless; else -EOWNERDEAD. */
+/* Runs a call: reconnects before or after it, and repeats it where that is harmless; else returns -EOWNERDEAD. */
 int call_run(struct scand *daemon, struct call *call);
 int import_run(struct scand_buffer *buffer);
 
 /* group.c */
-/* Whether a job may name this group; 0 is none. */
+/* Checks that a job may name this group; 0 is none. */
 int group_check(struct scand *daemon, uint64_t group);
 
 /* tensor.c */
-/* Whether an enumerator, or a tensor, is one, without a look at its buffer. `name` is what messages call it. */
+/* Check an enumerator, and a tensor without a look at its buffer. `name` is what messages call it. */
 int word_check(const char *name, unsigned value, const struct words *words, struct error *error);
 int tensor_check(const char *name, const struct scand_tensor *tensor, struct error *error);
-/* The same, but of its buffer. */
+/* Checks a tensor's numbers, but not its buffer. */
 int tensor_check_form(const char *name, const struct scand_tensor *tensor, struct error *error);
-/* Whether its buffer can be used with this session. */
+/* Checks that a tensor's buffer can be used with this session. */
 int tensor_check_buffer(struct scand *daemon, const char *name, const struct scand_tensor *tensor);
 /* Adds a tensor to a job's operands, of which there is room for one more, and fills it in. */
 void operand_add(struct scand_job *job, const char *name, const struct scand_tensor *tensor, bool is_written,
@@ -502,12 +505,12 @@ void operand_add(struct scand_job *job, const char *name, const struct scand_ten
 
 /* task.c */
 uint32_t task_operand_count(const struct scand_task *task);
-/* Does what scan_prepare does. */
+/* Prepares a task's job, as scan_prepare does. */
 int task_prepare(struct scand *daemon, const struct scand_task *task, struct scand_job *job);
 
 /* scan.c */
-#define SCAN_OPERANDS 4 /* at most, of a scan or a reduction */
-/* Checks what the daemon need not be asked for, and fills params and operands of the job. */
+#define SCAN_OPERANDS 4 /* operands of a scan or a reduction, at most */
+/* Check what the daemon need not be asked for, and fill params and operands of the job. */
 int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct scand_job *job);
 int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, struct scand_job *job);
 
@@ -517,20 +520,21 @@ int buffer_without_bytes(struct scand *daemon);
 int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out);
 
 /* job.c */
-/* Whether a job can be submitted now. */
+/* Checks that a job can be submitted now. */
 int submission_check(struct scand *daemon);
-/* A job that is checked and prepared, but not yet submitted nor listed; its caller's to free. NULL and the session's
- * error. */
+/* Make a job that is checked and prepared, but not yet submitted nor listed; the caller frees it. Return NULL with the
+ * session's error. */
 struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan);
 struct scand_job *job_new_of_task(struct scand *daemon, const struct scand_task *task);
 
 /* rows.c */
-/* The caller's array. Programs built with another version have rows of another size: what both know is copied. */
+/* The caller's array of rows. Programs built with another version have rows of another size: the part that both know is
+ * copied. */
 struct rows {
     void *array;
     size_t row_bytes, capacity, count;
 };
-/* -EINVAL where rows have no size. */
+/* Returns -EINVAL for rows of size 0, else 0. */
 int rows_check(struct scand *daemon, const struct rows *rows);
 bool rows_are_full(const struct rows *rows);
 void rows_add(struct rows *rows, const void *row, size_t known_bytes);

@@ -4,7 +4,7 @@
 
 #include "client/lib/internal.h"
 
-/* What is submitted: one of them is not NULL. */
+/* The description of a job to submit: one member is not NULL. */
 struct submission {
     const struct scand_scan *scan;
     const struct scand_reduce *reduce;
@@ -92,7 +92,7 @@ static int submit(struct scand *daemon, struct submission what, scand_progress *
     struct scand_job *job = job_create(daemon, what, progress, context);
     if (!job)
         return (int)status_from_errno(session_error(daemon)->code);
-    /* Who has slept for so long is late to wake, so the end of a long job is to be announced. */
+    /* The end of a long job is to be announced, since a thread that has slept so long is late to wake. */
     *job_common(job).ending = input_bytes(job) >= LONG_BYTES;
     code = job_submit(job);
     if (code) {
@@ -127,8 +127,8 @@ int scand_task_submit(struct scand *daemon, const struct scand_task *task, scand
     return submit(daemon, (struct submission){.task = task}, progress, context, out);
 }
 
-/* Falling asleep and waking takes longer than many a small job, so its answer is awaited without blocking: for a short
- * time, and only where the one before came that soon. */
+/* Begins to await a small job's answer without blocking, since falling asleep and waking takes longer than many a small
+ * job: for a short time, and only if the answer before came that soon. Returns true for a small job. */
 static bool begin_spin(struct scand_job *job, uint64_t now_us)
 {
     struct scand *daemon = job->daemon;
@@ -151,11 +151,11 @@ static int job_wait(struct scand_job *job, int timeout_ms)
     while (code == 0 && !job->done) {
         code = session_advance(daemon, &job->done, deadline_ms);
         if (job->done)
-            break; /* maybe since the session was given up */
+            break; /* perhaps because the session was given up */
         if (code == -ETIMEDOUT)
             session_fail(daemon, code, "the job has not ended within %d ms: wait again, or cancel it", timeout_ms);
     }
-    if (process_has_forked(daemon)) /* in a callback: the result is the parent's */
+    if (process_has_forked(daemon)) /* a callback has forked: the result is the parent's */
         return session_check(daemon);
     if (is_short)
         daemon->answers_soon = job->done && clock_us() - begin_us <= daemon->options.spin_us;
@@ -195,7 +195,7 @@ static int job_cancel(struct scand_job *job)
         return 0;
     int code = call_run(daemon, &(struct call){.method = METHOD_job_cancel,
                                                .params = &(struct msg_job_id){job->pending.msgid, job->index}});
-    /* It may have ended meanwhile; with the connection it ends, too. */
+    /* The job may have ended meanwhile; it also ends with the connection. */
     return code == -ENOENT || code == -EOWNERDEAD ? 0 : code;
 }
 

@@ -27,7 +27,7 @@ void job_list(struct scand_job *job)
     if (!job->daemon->first_open)
         job->daemon->first_open = job;
     if (job->daemon->jobs_open++ == 0)
-        job->daemon->heard_ms = clock_ms(); /* from now on it is to be heard */
+        job->daemon->heard_ms = clock_ms(); /* the daemon's silence counts from now on */
     room_set(job->daemon);
 }
 
@@ -123,12 +123,12 @@ void job_end(struct scand_job *job, const struct error *error)
     job->error = *error;
     if (job->stale && error->code == 0)
         error_set_stale(&job->error, "has been done");
-    if (job->error.code && daemon->connection) /* else all end */
+    if (job->error.code && daemon->connection) /* without a connection all jobs end */
         readers_go_stale(job);
     job_free_unneeded(job);
 }
 
-/* Whether the daemon runs one of them only when the other has ended. */
+/* True when the daemon runs one of the jobs only after the other has ended. */
 static bool jobs_conflict(const struct scand_job *a, const struct scand_job *b)
 {
     for (uint32_t i = 0; i < a->operand_count; i++)
@@ -151,7 +151,7 @@ static void overtake(const struct scand_job *ended)
 
 void job_answered(struct scand_job *job, const struct error *error)
 {
-    if (error->code == 0 || error->code == -EIO || error->code == -ECANCELED) /* it has written, or begun to */
+    if (error->code == 0 || error->code == -EIO || error->code == -ECANCELED) /* it may have written */
         overtake(job);
     job_end(job, error);
 }

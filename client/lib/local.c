@@ -1,5 +1,5 @@
-/* Without a daemon: the service inside this program, which libscand-local has. That is linked with the program, or is
- * opened when it is needed. */
+/* The service inside this program, for use without a daemon. It is in libscand-local, which is linked with the program,
+ * or opened when it is needed. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 
 #define TEXT(NUMBER)  TEXT_(NUMBER)
 #define TEXT_(NUMBER) #NUMBER
-#if SCAND_VERSION_MAJOR == 0 /* as the soname has it: client/lib/CMakeLists.txt */
+#if SCAND_VERSION_MAJOR == 0 /* the soname has the same: client/lib/CMakeLists.txt */
 #define SONAME_VERSION "0." TEXT(SCAND_VERSION_MINOR)
 #else
 #define SONAME_VERSION TEXT(SCAND_VERSION_MAJOR)
@@ -39,13 +39,14 @@ int local_choose(struct scand *daemon, enum scand_local *out)
     return 0;
 }
 
-/* It stays open: threads of it may run until the program ends. */
+/* Opens a library for good: its threads may run until the program ends. */
 static void *library_open_at(const char *path)
 {
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* Where libscand itself lies. Of a program with more rights than its caller that may be what the caller has said. */
+/* Opens the library in libscand's own folder, except in a program with more rights than its caller, who may have chosen
+ * that folder. */
 static void *library_open_beside(void)
 {
     char path[PATH_MAX];
@@ -91,7 +92,7 @@ int local_prepare(struct scand *daemon)
     return daemon->local ? 0 : session_error(daemon)->code;
 }
 
-/* From any thread. */
+/* Wakes the reader, from any thread. */
 static void local_wake(void *context)
 {
     const struct scand *daemon = context;

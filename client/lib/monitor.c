@@ -22,7 +22,7 @@
 struct waiter {
     struct waiter *next;
     const bool *done;       /* what it waits for */
-    bool reads;             /* it can read, where nobody does */
+    bool reads;             /* the thread can read, if nobody does */
     _Atomic uint32_t woken; /* a futex */
 };
 
@@ -47,7 +47,7 @@ void monitor_finish(struct scand *daemon)
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close(fds[i]);
-    if (!process_is_child(daemon)) /* where a thread may have had it that is no more */
+    if (!process_is_child(daemon)) /* in a child the lock may be held by a thread that does not exist */
         pthread_mutex_destroy(&daemon->lock);
 }
 
@@ -59,7 +59,7 @@ static void waiter_wake(struct waiter *waiter)
     syscall(SYS_futex, &waiter->woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Wakes those who have what they wait for, and where nobody reads, one that can. */
+/* Wakes the threads that have what they wait for and, if nobody reads, one that can. */
 static void waiters_wake(struct scand *daemon)
 {
     bool somebody = daemon->is_reading;
@@ -83,7 +83,7 @@ int64_t session_probe_ms(const struct scand *daemon)
     return daemon->probe_end_ms > 0 ? daemon->probe_end_ms : daemon->heard_ms + QUIET_MS;
 }
 
-/* When scand_dispatch has something to do that no message will tell of. */
+/* Returns when scand_dispatch has something to do that no message will tell of. */
 static int64_t due_ms(const struct scand *daemon)
 {
     if (daemon->has_news || local_is_ready(daemon))
@@ -95,14 +95,15 @@ static int64_t due_ms(const struct scand *daemon)
     return daemon->jobs_open ? daemon->mending.next_try_ms : INT64_MAX;
 }
 
-/* A probe's time moves on with each message. What is set may go off before that, rather than be set again each time. */
+/* True when the alarm may stay as it is set. A probe's time moves on with each message; the alarm may go off before
+ * that time, rather than be set again for each message. */
 static bool alarm_may_stay(const struct scand *daemon, int64_t due_ms)
 {
     return daemon->is_watched && daemon->is_up && !daemon->local && daemon->alarm_ms > 1 &&
            daemon->alarm_ms <= due_ms && daemon->alarm_ms > clock_ms();
 }
 
-/* Makes what scand_fd shows readable then. */
+/* Sets the alarm, which makes what scand_fd shows readable at that time. */
 static void alarm_set(struct scand *daemon)
 {
     int64_t alarm_ms = daemon->is_watched ? due_ms(daemon) : INT64_MAX;

@@ -1,4 +1,4 @@
-/* Which operations there are, and what they take: those of the daemon, or those that this library knows. */
+/* The operations and their parameters: those of the daemon, or those that this library knows. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* How to connect: what a program sets by name. */
+/* Options of a connection, which programs set by name. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
- * What a process has of all its sessions together. A fork copies it into the child, whose copies of the sockets are
- * closed there at once: a socket that lived on in the child would keep the daemon from seeing its owner's end, and what
- * the child wrote to it would be the owner's. All of it is under one lock, which a fork takes, so that no other thread
- * is in the middle of it then.
+ * The sessions of a process. A fork copies them into the child, whose copies of the sockets are closed there at once: a
+ * socket that lived on in the child would keep the daemon from seeing its owner's end, and what the child wrote to it
+ * would count as the owner's. One lock guards all of this; a fork takes it, so that no other thread is in the middle of
+ * a change then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,15 +16,15 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool forks_are_seen;
-static uint64_t session_count; /* since the process began */
-static struct scand *sessions; /* in a child also its parent's, until they are forgotten */
+static uint64_t session_count; /* sessions since the process began */
+static struct scand *sessions; /* in a child also its parent's sessions, until they are forgotten */
 
 /* Buffers of sessions that have ended, whose handles the program still has: first in, first out. */
 static struct scand_buffer *ended, **ended_end = &ended;
 static size_t ended_count;
 
 /* This process' id, in a page that a fork wipes: 0 in a child. Every call looks several times, and the system takes a
- * tenth of a microsecond to tell it. NULL: there is no such page. */
+ * tenth of a microsecond to tell it. NULL: without such a page. */
 static _Atomic pid_t *known_id;
 
 static void known_id_make(void)
@@ -60,8 +60,9 @@ static void after_fork(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Nothing of the epoll set is changed, since the parent has the same one. The socket's number goes to a copy of its
- * descriptor: so nothing else gets that number before the session, which believes it to be its own, is forgotten. */
+/* Disowns the parent's sessions in a child. The epoll set is not changed, since the parent has the same one. A copy of
+ * the set's descriptor replaces the socket's: so the socket's number is used for nothing else before the session, which
+ * believes that it owns the number, is forgotten. */
 static void after_fork_in_child(void)
 {
     for (struct scand *daemon = sessions; daemon; daemon = daemon->next) {
@@ -106,7 +107,7 @@ bool process_has_forked(const struct scand *daemon)
     return daemon->owner == 0;
 }
 
-/* A process that was made without fork's handlers has the parent's id in there, and not its own. */
+/* True in a child. A child that was made without fork's handlers finds the parent's id in the page, and not its own. */
 bool process_is_child(const struct scand *daemon)
 {
     return daemon->owner != process_id();

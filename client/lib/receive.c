@@ -14,7 +14,8 @@ static int descriptors_drop(struct scand *daemon, uint64_t count, struct error *
     return code;
 }
 
-/* An answer that came after its call's time: gives back the buffer that it brings. Others bring nothing to keep. */
+/* Handles an answer that came after its call's time: gives back the buffer that it brings. Other answers bring nothing
+ * to keep. */
 static int late_answer_handle(struct scand *daemon, const struct message *message, struct error *error)
 {
     struct msg_buffer_create_result created = {0};
@@ -56,7 +57,7 @@ static int notification_handle(struct scand *daemon, const struct message *messa
     if (message->method == METHOD_job_ending)
         daemon->spin_end_us = clock_us() + ANSWER_US;
     if (message->method != METHOD_job_progress)
-        return 0; /* of a later version */
+        return 0; /* a message of a later version */
     return message_read(message, &msg_job_progress_type, progress, error) ? -EBADMSG : 0;
 }
 

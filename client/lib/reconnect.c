@@ -1,14 +1,15 @@
 /*
- * After a broken connection: the daemon's worker ended, and the next one listens at the same socket, soon or now. Host
- * buffers and this program's own device memory are imported again from what is kept here, groups are begun again, and
- * jobs that had no answer are submitted again where that is safe (repeat.c). Other jobs end as lost.
+ * Reconnecting after a broken connection: the daemon's worker ended, and the next one listens at the same socket, soon
+ * or now. Host buffers and this program's own device memory are imported again from what is kept here, groups are begun
+ * again, and jobs that had no answer are submitted again where that is safe (repeat.c). Other jobs end as lost.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "client/lib/internal.h"
 
-/* Its params and result live as long as the session: the answer may come while another call waits. */
+/* Prepares the greeting. Its params and result live as long as the session: the answer may come while another call
+ * waits. */
 static void greeting_prepare(struct scand *daemon)
 {
     struct greeting *greeting = &daemon->mending.greeting;
@@ -26,12 +27,13 @@ static int greeting_apply(struct scand *daemon)
             daemon, -EPROTONOSUPPORT,
             "the daemon at %s chose protocol version %llu; this library speaks 1 to %d: upgrade one of them",
             daemon->path, (unsigned long long)result->version, PROTOCOL_VERSION);
-    /* Its limits are for it to enforce: what it refuses, it explains. But fields that it does not know, it ignores. */
+    /* The daemon's limits are for the daemon to enforce: what it refuses, it explains. But fields that it does not
+     * know, it ignores. */
     daemon->job_steps = result->limits.job_steps;
     daemon->batch_jobs = result->limits.batch_jobs;
     daemon->batches_tasks = result->limits.batch_steps != 0;
     daemon->client_jobs = result->limits.client_jobs;
-    if (strcmp(daemon->server, result->server) != 0) /* programs may be reading it */
+    if (strcmp(daemon->server, result->server) != 0) /* programs may be reading the name */
         memcpy(daemon->server, result->server, sizeof daemon->server);
     return 0;
 }
@@ -77,7 +79,7 @@ static bool trying_may_help(int code)
     return code == -ECONNREFUSED || code == -EPERM || code == -EPIPE || code == -EAGAIN;
 }
 
-/* A try has failed, of which the session's error tells: another one follows, or the session is given up. */
+/* Handles a failed try, which the session's error explains: another one follows, or the session is given up. */
 static int try_failed(struct scand *daemon, int code)
 {
     struct mending *mending = &daemon->mending;
@@ -111,7 +113,7 @@ int session_try(struct scand *daemon)
     int code = session_connect(daemon, false);
     if (code == 0)
         code = mending_call(daemon, &daemon->mending.greeting.call);
-    session_wake_reader(daemon); /* who waits for something else yet */
+    session_wake_reader(daemon); /* the reader may wait for something else yet */
     return code ? try_failed(daemon, code) : 0;
 }
 
@@ -138,7 +140,7 @@ static bool import_next(struct scand *daemon)
     return false;
 }
 
-/* The same with the groups after the latest. */
+/* Begins again the next group after the latest one. Returns false after the last group. */
 static bool group_next(struct scand *daemon)
 {
     struct mending *mending = &daemon->mending;
@@ -168,7 +170,7 @@ static void mending_next(struct scand *daemon)
     jobs_submit_again(daemon);
 }
 
-/* A daemon that does not take it lists its jobs one by one. */
+/* Notes the answer to group.begin. A daemon that refuses it lists its jobs one by one. */
 static void group_check_begun(struct scand *daemon)
 {
     struct group *group = daemon->mending.group;
@@ -177,7 +179,7 @@ static void group_check_begun(struct scand *daemon)
         group->generation = call->generation;
         group->number = daemon->mending.group_number.job;
     }
-    if (call->answered && !call->error.code && !group->is_open) /* it was ended meanwhile */
+    if (call->answered && !call->error.code && !group->is_open) /* the group was ended meanwhile */
         (void)session_send(
             daemon, session_next_msgid(daemon, 0),
             &(struct call){.method = METHOD_group_end, .params = &(struct msg_group_label){group->params.group}});
@@ -192,7 +194,7 @@ static void import_check(struct scand *daemon)
         buffer_not_imported(mending->buffer);
     else if (mending->buffer)
         import_apply(&mending->import, mending->buffer);
-    else /* it was released meanwhile */
+    else /* the buffer was released meanwhile */
         (void)session_send(daemon, session_next_msgid(daemon, 0),
                            &(struct call){.method = METHOD_buffer_release,
                                           .params = &(struct msg_buffer_id){import_id(&mending->import)}});
@@ -248,14 +250,14 @@ static void probe_check(struct scand *daemon)
         return;
     }
     daemon->probe = (struct call){.method = METHOD_server_ping, .params = &nothing};
-    (void)call_begin(daemon, &daemon->probe); /* where there is no room for it, the daemon does not read */
+    (void)call_begin(daemon, &daemon->probe); /* without room for the probe, the daemon does not read */
     daemon->probe_end_ms = now_ms + CALL_MS;
 }
 
 int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms)
 {
     struct mending *mending = &daemon->mending;
-    int code = daemon->connection ? 0 : session_check(daemon); /* where there is one, session_step checks */
+    int code = daemon->connection ? 0 : session_check(daemon); /* with a connection, session_step checks */
     if (code)
         return code;
     if (!daemon->connection && clock_ms() >= mending->next_try_ms)
@@ -281,7 +283,7 @@ bool session_is_given_up(const struct scand *daemon)
     return daemon->gone && !daemon->connection;
 }
 
-/* No call waits for longer than the program allows. */
+/* Fails a call while the daemon is away: no call waits for longer than the program allows. */
 static int away(struct scand *daemon)
 {
     session_fail(daemon, -ECONNREFUSED,
@@ -299,7 +301,7 @@ int session_ready(struct scand *daemon)
         return code;
     const int64_t deadline_ms = clock_ms() + daemon->options.reconnect_ms;
     if (session_is_given_up(daemon))
-        code = session_try(daemon); /* which may have had to wait for its time */
+        code = session_try(daemon); /* may have had to wait for the time of the next try */
     const bool was_gone = daemon->gone;
     while (code == 0 && !daemon->is_up) {
         code = session_advance(daemon, &daemon->is_up, deadline_ms);

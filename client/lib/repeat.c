@@ -11,9 +11,9 @@
 
 #include "client/lib/internal.h"
 
-#define PARTS_MAX 8 /* of an operand's bytes, apart from each other; with more of them the job is lost */
+#define PARTS_MAX 8 /* separate parts of an operand's bytes; with more of them the job is lost */
 
-/* Those bytes of an operand that hold anything, as far as jobs before its own have not written them again. */
+/* The bytes of an operand that may hold anything, because no job before its own has written them again. */
 struct parts {
     struct extent all[PARTS_MAX];
     size_t count;
@@ -24,7 +24,7 @@ static bool may_have_written(const struct scand_job *job, const struct extent *e
     return !job->done && job->sent && job_writes(job, extent);
 }
 
-/* Without an end, one is added only if it has bytes. False: there is no room. */
+/* Adds a part, if it has bytes. Returns false when there is no room. */
 static bool parts_add(struct parts *parts, const struct extent *like, uint64_t begin, uint64_t end)
 {
     if (begin >= end)
@@ -54,8 +54,8 @@ static bool parts_subtract(struct parts *parts, const struct extent *extent)
     return fits;
 }
 
-/* Takes away what the job writes. Of a tensor with gaps that is all that a tensor of the same layout reads. Of ragged
- * rows only the offsets say what is written. False: there are too many parts. */
+/* Removes what the job writes. A tensor with gaps counts as written for a tensor of the same layout. For ragged rows
+ * only the offsets say what is written. Returns false when there are too many parts. */
 static bool parts_restore(struct parts *parts, const struct scand_job *job, const struct operand *read)
 {
     bool fits = true;
@@ -71,7 +71,7 @@ static bool parts_restore(struct parts *parts, const struct scand_job *job, cons
     return fits;
 }
 
-/* One that may have written to what remains, or NULL. */
+/* Returns a job that may have written to the remaining parts, or NULL. */
 static const struct scand_job *parts_writer(const struct parts *parts, const struct scand *daemon)
 {
     for (size_t i = 0; i < parts->count; i++)
@@ -86,7 +86,8 @@ static bool is_repeated(const struct scand_job *job)
     return !job->done && !job->cancelled && !job->stale && job->error.code == 0;
 }
 
-/* A job that keeps the operand from being what it was at the first try, or NULL. The jobs before are checked. */
+/* Returns a job because of which the operand is not what it was at the first try, or NULL. The jobs before `job` are
+ * checked. */
 static const struct scand_job *spoiler_find(const struct scand_job *job, const struct operand *operand)
 {
     struct parts parts = {{operand->extent}, 1};
@@ -178,7 +179,7 @@ void jobs_submit_again(struct scand *daemon)
         if (job->done)
             continue;
         if (job->stale)
-            error_set_stale(&error, "was to be repeated"); /* by one of these, which could not be submitted */
+            error_set_stale(&error, "was to be repeated"); /* by one of the jobs above, which could not be submitted */
         else if (job_submit(job))
             error = *session_error(daemon);
         else

@@ -1,4 +1,4 @@
-/* A scan or a reduction as the program describes it: checked, and turned into what the wire carries. */
+/* Scans and reductions as the program describes them: checked, and turned into params of the wire. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static int refused(struct scand *daemon, const struct error *error)
     return session_fail(daemon, error->code, "%s", error->message);
 }
 
-/* `at` is before the member's name. */
+/* Checks a member; messages write `at` before its name. */
 static int member_check_at(struct scand *daemon, const char *at, const char *name, unsigned value,
                            const struct words *words)
 {
@@ -44,7 +44,7 @@ static int optional_check(struct scand *daemon, const char *name, const struct s
     return given ? side_check(daemon, name, tensor) : 0;
 }
 
-/* A buffer alone is a rank that was forgotten. */
+/* True when coefficients are given; a buffer alone means a rank that was forgotten. */
 static bool has_coefficients(const struct scand_scan *scan)
 {
     return scan->coefficients.rank > 0 || scan->coefficients.buffer;
@@ -78,7 +78,7 @@ static int priority_check(struct scand *daemon, enum scand_priority priority)
     return member_check(daemon, "priority", priority, &priority_words);
 }
 
-/* What a scan and its further steps have in common; `at` is before the members' names. */
+/* Checks what a scan and its further steps have in common; messages write `at` before the members' names. */
 static int step_check(struct scand *daemon, const char *at, const struct scand_step *step)
 {
     int code = 0;
@@ -115,7 +115,7 @@ static int steps_check(struct scand *daemon, const struct scand_scan *scan)
     return code;
 }
 
-/* The first step, which is the scan itself. */
+/* Returns the first step, which is the scan itself. */
 static struct scand_step first_step(const struct scand_scan *scan)
 {
     struct scand_step step = {.pass_count = scan->pass_count,
@@ -154,7 +154,7 @@ static int scan_check(struct scand *daemon, const struct scand_scan *scan)
     return code ? code : algorithm_check(daemon, scan->algorithm);
 }
 
-/* What every job has. */
+/* Fills in what every job has. */
 static void job_prepare(struct scand_job *job, const struct scand_tensor *input, const struct scand_tensor *output,
                         uint32_t axis, const char *algorithm)
 {

@@ -11,7 +11,7 @@ void job_set_times(struct scand_job *job, const struct msg_job_submit_result *re
 
 static int job_done(struct scand *daemon, struct pending *pending, const struct message *message, struct error *error)
 {
-    struct scand_job *job = (struct scand_job *)pending; /* it begins with it */
+    struct scand_job *job = (struct scand_job *)pending; /* a job begins with its pending */
     struct error outcome = {.code = 0};
     struct msg_job_submit_result result;
     if (message->failed) {
@@ -27,7 +27,7 @@ static int job_done(struct scand *daemon, struct pending *pending, const struct 
     return 0;
 }
 
-/* Its time runs on while the daemon is away. */
+/* Sets the time that is left for the job to start, which runs on while the daemon is away. */
 static int job_time_left(struct scand_job *job)
 {
     int64_t now_ms = clock_ms();
@@ -44,7 +44,7 @@ static int job_time_left(struct scand_job *job)
     return 0;
 }
 
-/* A daemon that is older than the library may not know what it is asked for. */
+/* Checks that the daemon knows what the job asks for: it may be older than the library. */
 static int job_check_steps(const struct scand_job *job)
 {
     const bool runs = job->method == METHOD_job_run;
@@ -61,7 +61,7 @@ static int job_check_steps(const struct scand_job *job)
                         (unsigned long long)job->daemon->job_steps);
 }
 
-/* A daemon that came back, and did not begin the group anew, lists the job alone. */
+/* Lists a job alone where a daemon that came back did not begin its group again. */
 static void job_check_group(struct scand_job *job)
 {
     uint64_t *group = job_common(job).group;
@@ -96,7 +96,7 @@ int job_submit(struct scand_job *job)
         return code;
     if (code == 0)
         job->sent = true;
-    /* Reading will show a broken connection, and reconnecting submit the job again. */
+    /* A broken connection shows when reading; reconnecting then submits the job again. */
     pending_add(daemon, &job->pending);
     return 0;
 }

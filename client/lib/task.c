@@ -14,20 +14,20 @@
 #include "protocol/describe.h"
 #include "protocol/lengths.h"
 
-#define TASK_TENSORS (3 + LIMIT_STEPS * LIMIT_OPERANDS) /* the job's own, and those of steps */
-#define JOB          UINT32_MAX                         /* in place of a step's number */
+#define TASK_TENSORS (3 + LIMIT_STEPS * LIMIT_OPERANDS) /* the job's own tensors, and the steps' */
+#define JOB          UINT32_MAX                         /* stands in place of a step's number */
 
 struct task_tensor {
     const struct field *field;
     uint32_t step;
-    size_t offset; /* of its message, in the params */
+    size_t offset; /* offset of its message in the params */
     bool is_written;
     struct scand_tensor tensor;
 };
 
 struct scand_task {
-    struct error error;               /* of the first call that failed, after which no other one does anything */
-    struct msg_job_run_params params; /* but for tensors */
+    struct error error;               /* the error of the first call that failed; later calls do nothing */
+    struct msg_job_run_params params; /* without tensors */
     uint64_t given;                   /* bit i: field i was set */
     uint32_t tensor_count;
     struct task_tensor tensors[TASK_TENSORS];
@@ -52,11 +52,11 @@ const char *scand_task_message(const struct scand_task *task)
     return task->error.message;
 }
 
-/* Where the fields of a step are, or of the whole job. */
+/* The fields of a step, or of the whole job. */
 struct fields {
     const struct map_type *type;
     uint32_t step;
-    size_t first; /* that can be set: a step's operation cannot */
+    size_t first; /* first field that can be set: a step's operation cannot */
     void *values;
     uint64_t *given;
 };
@@ -77,7 +77,7 @@ static struct fields fields_of_step(struct scand_task *task, uint32_t step)
     return (struct fields){step_types[values->operation], step, 1, values, given_of(values)};
 }
 
-/* What messages call a field. */
+/* Returns what messages call a field. */
 static const char *path_of(uint32_t step, const char *name, char out[LIMIT_NAME_BYTES])
 {
     if (step == JOB)
@@ -209,7 +209,7 @@ int scand_task_step(struct scand_task *task, const char *operation)
     else {
         union msg_step *step = &task->params.steps[task->params.steps_count++];
         step->operation = (uint32_t)word;
-        *(uint64_t *)given_of(step) = 1; /* which operation it is */
+        *(uint64_t *)given_of(step) = 1; /* its first field, the operation, is given */
     }
     return (int)status_from_errno(task->error.code);
 }
@@ -236,7 +236,7 @@ static const struct field *step_field(struct scand_task *task, const char *name,
     return field;
 }
 
-/* Likewise, of a parameter. */
+/* Finds the field of a parameter, with the same results. */
 static const struct field *parameter_field(struct scand_task *task, const char *name, const char *shown,
                                            struct fields *fields)
 {
@@ -292,7 +292,7 @@ int scand_task_operand(struct scand_task *task, const char *name, const struct s
     return (int)status_from_errno(task->error.code);
 }
 
-/* What is required must have been given: a field of zeros may be a value. */
+/* Checks that everything required was given: a field of zeros may be a value. */
 static int required_check(const struct map_type *type, uint32_t step, uint64_t given, struct error *error)
 {
     char path[LIMIT_NAME_BYTES];
@@ -328,7 +328,7 @@ static int task_check(const struct scand_task *task, struct error *error)
 }
 
 /*
- * What steps leave.
+ * The shapes of results.
  */
 
 /* The tensor that was given for a field of the params; NULL: none was. */
@@ -340,7 +340,7 @@ static const struct scand_tensor *tensor_find(const struct scand_task *task, con
     return NULL;
 }
 
-/* A step with the shapes of its operands, on which it may depend how long rows become. */
+/* Returns a step with the shapes of its operands, which may decide how long its result's rows are. */
 static union msg_step step_with_shapes(const struct scand_task *task, uint32_t step)
 {
     union msg_step whole = task->params.steps[step];
@@ -392,7 +392,7 @@ static int shape_check(const struct scand_task *task, const struct scand_tensor 
     return steps_check(task, steps, error);
 }
 
-/* Ragged rows have their results along the axis. */
+/* Returns how many results lie along the axis: one for each ragged row, or 1. */
 static uint64_t rows_along(const struct scand_task *task)
 {
     const struct scand_tensor *offsets = tensor_find(task, &task->params.offsets);

@@ -7,7 +7,7 @@
 void scand_tensor_pack(struct scand_tensor *tensor)
 {
     if ((unsigned)tensor->dtype >= SCAND_DTYPE_COUNT || tensor->rank > SCAND_RANK_MAX)
-        return; /* submitting it will say so */
+        return; /* submitting the job will say so */
     uint64_t stride = dtype_size_bytes(tensor->dtype);
     for (uint32_t i = tensor->rank; i-- > 0;) {
         tensor->strides[i] = (int64_t)stride;

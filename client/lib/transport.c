@@ -34,7 +34,7 @@ static int daemon_connect(struct scand *daemon, bool blocks)
 {
     struct error *error = session_error(daemon);
     int code = socket_reach(process_open(daemon, blocks), daemon->path, error);
-    /* Whatever keeps us from it, the daemon is unavailable; the message says why. */
+    /* Whatever the cause, the daemon is unavailable; the message says why. */
     if (code)
         return error->code = code == -EINVAL || code == -EPERM ? code : -ECONNREFUSED;
     if (!process_connect(daemon))
@@ -52,7 +52,8 @@ int session_connect(struct scand *daemon, bool blocks)
     return daemon->local ? local_connect(daemon) : daemon_connect(daemon, blocks);
 }
 
-/* Not the same for all who wait: one of them may be what ends workers, and then the others have one for themselves. */
+/* Pauses for a random time: one of the waiting clients may be what ends workers, and then the others have a worker for
+ * themselves. */
 void session_pause(struct scand *daemon, unsigned attempts)
 {
     if (attempts < ATTEMPTS_AT_ONCE || daemon->connection)
@@ -63,7 +64,7 @@ void session_pause(struct scand *daemon, unsigned attempts)
     daemon->mending.give_up_at_ms = daemon->mending.next_try_ms + daemon->options.give_up_ms;
 }
 
-/* How often the job that was submitted most often has been, of those without an end. */
+/* Returns how often the open job that was submitted most often was submitted. */
 static unsigned jobs_attempts(const struct scand *daemon)
 {
     unsigned most = 0;

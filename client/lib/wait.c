@@ -1,11 +1,11 @@
-/* Waiting for messages: one thread reads for all of them. */
+/* Waiting for messages: one thread reads for all others. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
 #include "client/lib/internal.h"
 
-/* For how long poll may block: until the deadline, or not at all while an answer was announced. */
+/* Returns for how long poll may block: until the deadline, or not at all while an answer was announced. */
 static int block_ms(const struct scand *daemon, int64_t deadline_ms)
 {
     const int64_t due_ms = local_due_ms(daemon);
@@ -18,7 +18,8 @@ static int block_ms(const struct scand *daemon, int64_t deadline_ms)
     return left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
 }
 
-/* As the one who reads, whom others may ask to look again: 0 then and when there is input, of which *readable tells. */
+/* Polls as the thread that reads, which others may ask to check again. Returns 0 then, and when there is input, of
+ * which *readable tells. */
 static int reader_poll(struct scand *daemon, int64_t deadline_ms, bool *readable)
 {
     struct pollfd pollers[] = {{.fd = daemon->connection ? connection_fd(daemon->connection) : -1, .events = POLLIN},
@@ -66,8 +67,8 @@ static int input_handle(struct scand *daemon, int code)
     return -EPIPE;
 }
 
-/* Of a service in this process, whoever calls takes in what it has, also while another thread waits: that one looks
- * again. -EAGAIN: there was nothing. */
+/* Receives from a service in this process. Any caller receives what the service has, also while another thread waits:
+ * that thread checks again. Returns -EAGAIN when there was nothing. */
 static int local_receive(struct scand *daemon)
 {
     (void)session_flush(daemon);
@@ -83,7 +84,7 @@ int session_step(struct scand *daemon, const bool *done, int64_t deadline_ms)
     const uint8_t *bytes;
     size_t size;
     bool readable = false;
-    int code = session_check(daemon); /* a callback may have forked */
+    int code = session_check(daemon); /* a callback may have forked this process */
     if (code)
         return code;
     if (daemon->local && daemon->connection && !connection_peek(daemon->connection, &bytes, &size)) {
@@ -95,7 +96,7 @@ int session_step(struct scand *daemon, const bool *done, int64_t deadline_ms)
         return session_sleep(daemon, done, true, deadline_ms);
     if (!daemon->connection)
         return -EPIPE;
-    /* A call from a callback finds the rest of what came with its message. */
+    /* A call from a callback finds the rest of what came with the callback's message. */
     if (connection_peek(daemon->connection, &bytes, &size))
         return session_receive(daemon);
     (void)session_flush(daemon); /* Answers may be readable though nothing can be written any more. */

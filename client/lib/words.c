@@ -19,7 +19,7 @@ static const struct words *const lists[] = {
     [SCAND_LIST_PRIORITY] = &priority_words,
 };
 
-/* NULL where there is no such list. */
+/* Returns a list's words, or NULL where there is no such list. */
 static const struct words *words_of(enum scand_list list)
 {
     return (size_t)list < sizeof lists / sizeof lists[0] ? lists[list] : NULL;

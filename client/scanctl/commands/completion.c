@@ -20,7 +20,7 @@ static void values_print(int values)
         printf(" %s", scand_word((enum scand_list)values, i));
 }
 
-/* The first line of what an option does, inside of single quotes: `quote` stands for one such mark, and a backslash
+/* Prints the first line of what an option does, inside single quotes: `quote` stands for one such mark, and a backslash
  * comes before each of `escaped`. */
 static void text_print(const char *text, const char *quote, const char *escaped)
 {

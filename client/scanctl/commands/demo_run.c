@@ -105,7 +105,7 @@ static int demo_scan(struct demo_run *run, struct error *error)
     return result ? result : submission_finish(&submission, &run->times, NULL, error);
 }
 
-/* A warm-up job, then the one that counts, into memory that is wrong everywhere before. */
+/* Runs a warm-up job, then the one that counts, into memory that is wrong everywhere before. */
 static int demo_jobs(struct demo_run *run, struct error *error)
 {
     int result = demo_scan(run, error);

@@ -8,7 +8,8 @@
 #include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/text.h"
 
-/* A name that promises another form than the result has: nothing is converted, unless rows become longer or shorter. */
+/* Checks that the output's name promises the result's form: nothing is converted, unless rows become longer or shorter.
+ */
 static int output_name_check(const struct file_job *job, struct error *error)
 {
     const bool converts = job->options->converts || job->lengths[0] != job->output_length;
@@ -22,7 +23,7 @@ static int output_name_check(const struct file_job *job, struct error *error)
                 job->output_path, format_word(form), format_word(form));
 }
 
-/* What cannot be done with a pipe that says nothing of its length. */
+/* Refuses what cannot be done with a pipe that says nothing of its length. */
 static int open_ended_check(const struct file_job *job, struct error *error)
 {
     const char *obstacle = job->options->offsets_path ? "--offsets needs its samples"
@@ -59,7 +60,7 @@ static int lengths_find(struct file_job *job, struct error *error)
     return result;
 }
 
-/* What cannot lie beside rows of several axes. */
+/* Refuses operands that cannot lie beside rows of several axes. */
 static int operand_merge_check(const struct operand_file *file, struct error *error)
 {
     const char *why = file->written ? "is written, which steps along several axes do not; leave it out"
@@ -204,7 +205,7 @@ static void partition_choose(struct file_job *job)
                       job->options->operands[i].broadcast);
 }
 
-/* Whether there is anything to compute: rows without samples have results in a reduction alone. */
+/* True when there is nothing to compute: rows without samples have results in a reduction alone. */
 static bool is_empty(const struct file_job *job)
 {
     return !job->array.open_ended && !array_sample_count(&job->array) && !(job->compute.reduces && job->ragged.rows);
@@ -222,7 +223,8 @@ static void begin_tell(void *context, uint64_t number)
         fprintf(stderr, "%s: job %" PRIu64 "; scanctl cancel %" PRIu64 " stops it\n", name_of(job), number, number);
 }
 
-/* What lists of jobs show: the program, and the file by its last name, of which its end tells most. */
+/* Returns what lists of jobs show: the program, and the file by its last name, cut at its beginning, since its end
+ * tells most. */
 static const char *shown_name(const struct file_job *job, char *out, size_t size)
 {
     const char *name = strcmp(job->input_path, "-") ? path_name(job->input_path) : "-";

@@ -1,6 +1,6 @@
 /*
- * A file on its way through the daemon, for every command that reads one and writes another: the command line's words
- * about files, then all that comes before samples, then the samples. A command says what is computed.
+ * A file on its way through the daemon, for every command that reads one and writes another: first the command line's
+ * words about files, then everything that comes before samples, then the samples. The command says what is computed.
  */
 #ifndef SCANCTL_FILE_JOB_H
 #define SCANCTL_FILE_JOB_H
@@ -36,9 +36,9 @@ struct file_job {
  * for anything. End with file_job_close, also after a failure. */
 int file_job_open(struct file_job *job, const struct file_options *options, const char *input_path,
                   const char *output_path, struct error *error);
-/* What lies between two samples along the axis; EX_DATAERR where the file does not say. `asked` begins the message. */
+/* Finds the spacing of samples along the axis; EX_DATAERR where the file does not say. `asked` begins the message. */
 int file_job_spacing(const struct file_job *job, const char *asked, double *out, struct error *error);
-/* Has the steps be computed: *own is a copy of theirs for this file, which lives as long as the job. */
+/* Sets the steps to be computed: *own is a copy of the pipeline for this file, which lives as long as the job. */
 int file_job_steps(struct file_job *job, const struct pipeline *pipeline, struct pipeline *own, struct error *error);
 /* Computes and writes the result. */
 int file_job_run(struct file_job *job, struct scand *daemon, struct error *error);

@@ -52,7 +52,7 @@ static void clients_table(const struct snapshot *snapshot)
                grouped(client->samples_scanned, samples), client->name[0] ? client->name : "-");
 }
 
-/* What a user has of what it may have. */
+/* Writes what a user has of what it may have. */
 static const char *use_of_bytes(uint64_t used, uint64_t most, char out[USE_BYTES])
 {
     char has[GROUPED_BYTES], may[GROUPED_BYTES];
@@ -85,7 +85,8 @@ static bool is_first_of_user(const struct snapshot *snapshot, const struct scand
     return true;
 }
 
-/* Each user once, beside its quotas. Who has a connection has one at least, unless the daemon does not say. */
+/* Prints each user once, beside its quotas. A user with a connection has one at least, unless the daemon does not say.
+ */
 static void users_table(const struct snapshot *snapshot)
 {
     if (snapshot->client_count == 0 || snapshot->clients[0].user_connections == 0)

@@ -23,7 +23,7 @@ static int number_parse(const char *command, const char *text, uint64_t *number,
                 text, command);
 }
 
-/* What `cancel` stops. */
+/* The jobs that `cancel` stops. */
 struct stopping {
     uint64_t job, client; /* 0: not given */
     bool mine;
@@ -57,7 +57,7 @@ static int cancel_option_handle(void *context, int option, const char *argument,
     return 0;
 }
 
-/* One that has ended meanwhile is as good as stopped. */
+/* Stops a job; one that has ended meanwhile counts as stopped. */
 static int job_stop(void *context, struct scand *daemon, const struct scand_job_info *job)
 {
     struct stopping *stopping = context;
@@ -66,7 +66,8 @@ static int job_stop(void *context, struct scand *daemon, const struct scand_job_
     return status == SCAND_NOT_FOUND ? SCAND_OK : status;
 }
 
-/* A client that works on a file has no job at some moments: it is looked for again, as long as the client is there. */
+/* Stops jobs. A client that works on a file has no job at some moments: its jobs are looked for again, as long as the
+ * client is there. */
 static int jobs_stop(struct scand *daemon, struct stopping *stopping, struct error *error)
 {
     const struct timespec pause = {.tv_nsec = STOP_PAUSE_MS * 1000000L};
@@ -122,7 +123,7 @@ int command_cancel(int argc, char **argv, struct common_options *common, struct 
     return result;
 }
 
-/* What `wait` waits for. */
+/* The jobs that `wait` waits for. */
 struct waiting {
     uint64_t job;       /* 0: all jobs of this user */
     uint64_t client;    /* 0: not given; else the client that is to be gone */

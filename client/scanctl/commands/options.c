@@ -57,7 +57,7 @@ static const struct option_row *option_find(const struct option_row *table, int 
     return table;
 }
 
-/* An option that takes a value, and has had one: only steps add up. */
+/* True when an option that takes a value is given again: only steps add up. */
 static bool is_repeated(const struct option_row *table, const struct option_row *row, uint64_t *seen)
 {
     const uint64_t bit = UINT64_C(1) << (row - table);
@@ -126,7 +126,7 @@ void options_print(const struct option_row *table, FILE *file)
     }
 }
 
-/* The first word that may be given: "none" of a reduction is for scans. */
+/* Returns the first word that may be given: "none" of a reduction is for scans. */
 static int first_of(enum scand_list list)
 {
     return list == SCAND_LIST_REDUCTION ? SCAND_REDUCTION_NONE + 1 : 0;
@@ -171,7 +171,7 @@ int deadline_parse(uint32_t *deadline_ms, const char *text, struct error *error)
     return 0;
 }
 
-/* One dimension; the first one may be -1, for as many as there are. */
+/* Parses one dimension; the first one may be -1, for as many as there are. */
 static bool dimension_parse(struct array_hints *hints, const char *text, size_t length)
 {
     char number[24];
@@ -332,7 +332,7 @@ int path_in_folder(const char *folder, const char *path, char **out, struct erro
     return fail(error, EX_TEMPFAIL, "%s: out of memory for the name of a file in it", folder);
 }
 
-/* What axes are called that have no name of their own, from the last one on; of an axis, the first one is told. */
+/* The names of axes that have no name of their own, from the last axis on; messages use the first name of an axis. */
 static const char *const axis_words[SCAND_RANK_MAX][4] = {
     {"sample", "time"}, {"trace", "offset", "receiver"}, {"gather", "shot", "cmp"}, {"line"}};
 
@@ -382,7 +382,7 @@ int axis_resolve(const struct file_options *options, const char *path, const str
     return 0;
 }
 
-/* One of a list, `length` characters long. */
+/* Resolves one axis of a list, `length` characters long. */
 static int axis_of_list(const struct file_options *options, const char *text, size_t length, const char *path,
                         const struct array *array, uint32_t *axes, struct error *error)
 {

@@ -127,7 +127,7 @@ int options_parse(int argc, char **argv, bool stops, const struct option_row *ta
 /* Parses the command line of commands without options of their own, which take no words either. */
 int options_parse_common(int argc, char **argv, struct common_options *common, struct error *error);
 
-/* Whether a command computes, by its options: then it may do so without a daemon. */
+/* True when a command computes, by its options: then it may do so without a daemon. */
 bool options_compute(const struct option_row *table);
 /* Prints what the options of a table do, a line or more for each. */
 void options_print(const struct option_row *table, FILE *file);
@@ -140,7 +140,7 @@ int deadline_parse(uint32_t *deadline_ms, const char *text, struct error *error)
 int file_option_parse(struct file_options *options, int option, const char *argument, struct error *error);
 /* Parses a coefficient; `option` is what messages call it. */
 int coefficient_parse(const char *option, double *coefficient, const char *text, struct error *error);
-/* Whether a path is that of a folder, or is meant to be; and its part after the last slash. */
+/* True when a path is that of a folder, or is meant to be; and the path's part after the last slash. */
 bool path_is_folder(const char *path);
 const char *path_name(const char *path);
 /* Sets *out to the path in `folder` that has the last name of `path`, to be freed, if `folder` is a folder; else leaves

@@ -70,7 +70,7 @@ static void devices_json(struct json *json, const struct scand_device *devices, 
     json_close(json, ']');
 }
 
-/* A measured rate in GB/s. */
+/* Writes a measured rate in GB/s. */
 static const char *rate_text(uint64_t bytes_per_s, char out[16])
 {
     if (bytes_per_s)
@@ -137,7 +137,7 @@ static void kernels_json(const struct scand_kernel *kernels, size_t count)
     putchar('\n');
 }
 
-/* What sums of scans and reductions are kept in. */
+/* Lists the accumulators of a kernel's sums. */
 static const char *accumulators_text(const struct scand_kernel *kernel, char out[32])
 {
     *out = '\0';

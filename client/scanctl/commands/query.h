@@ -1,4 +1,4 @@
-/* What the commands that ask the daemon share. */
+/* Parts that the commands share that ask the daemon. */
 #ifndef SCANCTL_QUERY_H
 #define SCANCTL_QUERY_H
 
@@ -16,7 +16,7 @@
 /* Asks, and prints the answer. */
 typedef int query(struct scand *daemon, bool json, struct error *error);
 
-/* A command without options of its own: the options, a connection, the question. */
+/* Runs a command without options of its own: parses the command line, connects, asks. */
 int query_run(int argc, char **argv, struct common_options *common, query *put, struct error *error);
 
 /* The members of a device's object. */

@@ -44,7 +44,7 @@ static void report_end(const struct file_job *job, struct scand *daemon, struct 
     fputc('\n', stdout);
 }
 
-/* What cannot be reduced, or not be written. */
+/* Refuses what cannot be reduced, or not be written. */
 static int reduce_check(const struct file_job *job, const struct reduce_options *options, struct error *error)
 {
     const struct array *array = &job->array;

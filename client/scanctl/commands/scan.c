@@ -43,7 +43,8 @@ static void report(const struct file_job *job, const struct scan_options *option
     fputc('\n', stdout);
 }
 
-/* An output of another length is no copy of the input's form, which may have headers that say how long rows are. */
+/* Checks the form of an output of another length, which is no copy of the input's form, since headers of that form may
+ * say how long rows are. */
 static int output_form_check(const struct file_job *job, int form, struct error *error)
 {
     const struct array *array = &job->array;
@@ -82,7 +83,7 @@ static int result_make(struct file_job *job, const struct scan_options *options,
     return array_check_result(job->result.format, job->result.dtype, error);
 }
 
-/* What is computed, and lives as long as the job. */
+/* The computation of a job, which lives as long as the job. */
 struct work {
     struct scaled_scan scaled;
     struct pipeline pipeline;

@@ -1,5 +1,5 @@
 /*
- * What the daemon does at a moment: its counters, devices, connections and jobs, as tables and as JSON.
+ * A snapshot of the daemon: its counters, devices, connections and jobs, as tables and as JSON.
  */
 #ifndef SCANCTL_SNAPSHOT_H
 #define SCANCTL_SNAPSHOT_H
@@ -14,13 +14,13 @@ struct snapshot {
     size_t counter_count, device_count, client_count, job_count;
 };
 
-/* Each fills its part of *snapshot, which began as {0}; snapshot_free frees it, in either case. */
+/* Fill their part of *snapshot, which began as {0}; snapshot_free frees it, also after a failure. */
 int snapshot_jobs(struct snapshot *snapshot, struct scand *daemon, struct error *error);
 int snapshot_clients(struct snapshot *snapshot, struct scand *daemon, struct error *error);
 int snapshot_all(struct snapshot *snapshot, struct scand *daemon, struct error *error);
 void snapshot_free(struct snapshot *snapshot);
 
-/* A counter's value; 0 where the daemon has none of that name. */
+/* Returns a counter's value; 0 where the daemon has none of that name. */
 uint64_t snapshot_counter(const struct snapshot *snapshot, const char *name);
 
 /* Write the list of jobs: the heading, and a line for each job. */
@@ -29,14 +29,15 @@ void jobs_line(FILE *file, const struct scand_job_info *job);
 void jobs_json(struct json *json, const char *key, const struct snapshot *snapshot);
 
 #define DONE_BYTES 8
-/* How much of a job is done: "17 %", or "-" where nobody knows how many rows it has. out: DONE_BYTES. Returns out. */
+/* Writes how much of a job is done: "17 %", or "-" where nobody knows how many rows it has. out: DONE_BYTES. Returns
+ * out. */
 const char *job_done(const struct scand_job_info *job, char *out);
 
 /* The members of a connection's object. */
 void client_members(struct json *json, const struct scand_client_info *client);
 
 #define USER_BYTES 13
-/* A user's name, cut to fit, or number. out: USER_BYTES. Returns out. */
+/* Writes a user's name, cut to fit, or number. out: USER_BYTES. Returns out. */
 const char *user_name(uint32_t user, char *out);
 
 #endif

@@ -18,7 +18,7 @@ static const struct setting {
     {"intermediate=", "then intermediate", SCAND_LIST_INTERMEDIATE, offsetof(struct scand_step, intermediate)},
 };
 
-/* What follows the prefix, or NULL. */
+/* Returns what follows the prefix, or NULL. */
 static const char *value_of(const char *part, const char *prefix)
 {
     size_t length = strlen(prefix);

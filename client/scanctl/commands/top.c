@@ -20,7 +20,7 @@
 
 enum { OPTION_ONCE = OPTION_OWN, OPTION_INTERVAL, OPTION_SORT };
 
-/* What the command line asks for. */
+/* The options of top. */
 struct watching {
     bool once;
     unsigned every_ms; /* the time between two snapshots */

@@ -30,7 +30,7 @@ struct rate {
     double device, samples_per_s;
 };
 
-/* How much a connection has of what is sorted by; of numbers, the lowest has most. */
+/* Returns the key by which connections are sorted; for numbers, the lowest comes first. */
 static double rate_key(const struct rate *rate, enum top_sort sort)
 {
     switch (sort) {

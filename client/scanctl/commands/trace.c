@@ -7,7 +7,7 @@
 #include "client/scanctl/stream/remote.h"
 #include "client/scanctl/ui/chrome_trace.h"
 
-/* One form, which is JSON, asked for or not. */
+/* Prints events in their one form, which is JSON, whether --json was given or not. */
 static int query_trace(struct scand *daemon, bool json, struct error *error)
 {
     struct scand_event *events = calloc(EVENTS_MAX, sizeof *events);

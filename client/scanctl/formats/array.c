@@ -10,7 +10,7 @@
 
 int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, const char *name, struct error *error)
 {
-    /* No dimension counts as less than one here, so that the strides of an empty array can be computed as well. */
+    /* Each dimension counts as one at least here, so that the strides of an empty array can be computed as well. */
     uint64_t bytes = SAMPLE_BYTES_MAX + array->trace_header_bytes;
     bool overflow = false;
     for (uint32_t i = 0; i < rank; i++)
@@ -25,7 +25,7 @@ int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, c
     return 0;
 }
 
-/* Whether an axis has more than one place, which others may lie before or behind. */
+/* True when an axis has more than one place, so that its order matters. */
 static bool is_long(const struct array *array, uint32_t axis)
 {
     return array->shape[axis] != 1;

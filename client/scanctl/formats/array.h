@@ -84,7 +84,7 @@ struct array array_result(const struct array *array, enum scand_dtype dtype);
 void array_free(struct array *array);
 /* Reads that many bytes, which come after what was passed on before, to be passed on as well. */
 int array_pass(struct array *array, struct input *input, uint64_t size_bytes, struct error *error);
-/* What samples are while they are scanned, in place of a form of files. */
+/* Returns the dtype of samples while they are scanned, in place of one of files. */
 enum scand_dtype plain_dtype(enum scand_dtype dtype);
 /* dtypes whose samples have the same byte order on every machine. */
 bool has_byte_order(enum scand_dtype dtype);
@@ -94,9 +94,9 @@ enum byte_order byte_order_of(enum scand_dtype dtype);
 enum scand_dtype dtype_in_order(enum scand_dtype dtype, enum byte_order order);
 /* The dtype that the daemon is asked for where results of one go into a file beside or in place of an array. */
 enum scand_dtype array_stored(const struct array *array, enum scand_dtype dtype);
-/* Whether samples of the dtype lie in the file in another byte order than the dtype's. */
+/* True when samples of the dtype lie in the file in another byte order than the dtype's. */
 bool array_is_swapped(const struct array *array, enum scand_dtype dtype);
-/* Bytes that may be moved and swapped by themselves: a trace, or one sample. */
+/* Returns how many bytes may be moved and swapped by themselves: a trace, or one sample. */
 uint64_t array_unit_bytes(const struct array *array, uint64_t sample_bytes);
 /* Checks the input's size against the array's, where it is known. */
 int array_check_size(const struct array *array, const struct input *input, struct error *error);
