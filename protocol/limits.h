@@ -58,6 +58,7 @@
 #define LIMIT_MAPS_RESERVE      8192  /* of them, for all but imports */
 #define LIMIT_CLIENT_JOBS       256   /* queued or running, of one connection */
 #define LIMIT_JOBS              4096  /* queued or running, in all */
+#define LIMIT_SPARE_JOBS        512   /* whose memory is kept when they have ended */
 #define LIMIT_CLIENT_GROUPS     SCAND_GROUPS_MAX /* of jobs that people see as one, open at a time, of one connection */
 #define LIMIT_DEADLINE_MS       86400000         /* that a job may have to start in: a day */
 #define LIMIT_USER_WAITING_FDS  512              /* descriptors that have come with messages of a user that wait */

@@ -117,6 +117,7 @@ struct service {
     struct stock lent_fds;          /* descriptors of clients that threads have (memory/descriptors.h) */
     struct stock loads, load_bytes; /* chunks that are read of files, and the memory for them */
     struct blocks blocks;
+    struct spare_jobs spare_jobs;
     struct ring *feeding;   /* users with jobs that read files: whose turn it is */
     uint64_t wake_us;       /* the time before which no queued job and no request that waits has its deadline */
     uint64_t offsets_bytes; /* that all jobs have */

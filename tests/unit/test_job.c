@@ -125,7 +125,7 @@ static void plan_counts_work(void)
     CHECK_EQ(plan_in(chain, &params, &chunks), 0);
     CHECK_EQ(chain->sample_bytes, 12);
     CHECK_EQ(chain->chunk_rows, 2);
-    job_destroy(chain);
+    job_destroy(NULL, chain);
     params.then_count = 0;
     params.op = SCAND_OPERATOR_AFFINE;
     params.coefficient = 0.5;
@@ -244,7 +244,7 @@ static void plan_with_steps(void)
     struct scan_rows then = rows_then(chunk.rows, &chunk.steps[2].rule);
     CHECK(then.input == memory[1] && then.output == memory[1] && then.rule.op == SCAND_OPERATOR_MAX);
     CHECK(then.input_stride == 4 && then.input_outer_strides[0] == 400 && then.row_count == 10);
-    job_destroy(job);
+    job_destroy(NULL, job);
 }
 
 static void plan_refuses_a_step(void)
@@ -257,7 +257,7 @@ static void plan_refuses_a_step(void)
     params.then[1].coefficient = 1;
     CHECK_EQ(plan(job, &params, 800), -EINVAL);
     CHECK_CONTAINS(error.message, "\"then[1].coefficient\" is for");
-    job_destroy(job);
+    job_destroy(NULL, job);
 }
 
 static void plan_of_nothing(void)

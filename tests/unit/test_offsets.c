@@ -180,7 +180,7 @@ static void chunks_follow_the_rows(void)
     for (int i = 0; i < 3; i++)
         job_return(job, &chunks[i]);
     CHECK_EQ(job->rows_done, 8);
-    job_destroy(job);
+    job_destroy(NULL, job);
 }
 
 static void rows_of_nothing(void)
@@ -188,11 +188,11 @@ static void rows_of_nothing(void)
     struct msg_job_run_params params = SCAN(7, 7, 7);
     struct job *job = planned(&params, 40);
     CHECK(job->rows.row_count == 2 && job->rows.length == 0);
-    job_destroy(job);
+    job_destroy(NULL, job);
     params = SCAN(7);
     job = planned(&params, 40);
     CHECK(job->rows.row_count == 0 && !job_has_rows(job));
-    job_destroy(job);
+    job_destroy(NULL, job);
 }
 
 /* Where the device says so. Then it is one chunk. */
@@ -213,7 +213,7 @@ static void few_short_rows_are_small(void)
     job_next_chunk(job, &chunk, 0);
     CHECK_EQ(chunk.count, 8);
     job_return(job, &chunk);
-    job_destroy(job);
+    job_destroy(NULL, job);
 }
 
 static const struct test tests[] = {

@@ -235,12 +235,12 @@ static int job_prepare(struct call *call, struct request *request, struct job *j
 
 static int job_accept(struct call *call, struct request *request, struct batch *batch, uint32_t index)
 {
-    struct job *job = job_create(request->operand_count);
+    struct job *job = job_create(&call->service->spare_jobs, request->operand_count);
     if (!job)
         return error_set(&call->error, -ENOMEM, "out of memory for another job; try again later");
     int r = job_prepare(call, request, job);
     if (r) {
-        job_destroy(job);
+        job_destroy(&call->service->spare_jobs, job);
         return r;
     }
     job->batch = batch;

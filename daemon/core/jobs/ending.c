@@ -49,7 +49,7 @@ static void job_finish(struct service *service, struct job *job)
     offsets_drop(client, job_disown_offsets(job), job->rows.row_count + 1);
     reading_next(client); /* it may have waited for this one */
     client_unhold(client);
-    job_destroy(job);
+    job_destroy(&service->spare_jobs, job);
     if (service->draining && service->stats.jobs_open == 0)
         service->ops->drained(service->context);
 }

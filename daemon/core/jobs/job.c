@@ -20,13 +20,33 @@ static const unsigned job_moves[] = {
     [JOB_ENDED] = 0,
 };
 
-struct job *job_create(uint32_t operand_count)
+/* A sanitizer sees who uses a job that has ended if it is freed. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SPARE_JOBS 0
+#else
+#define SPARE_JOBS LIMIT_SPARE_JOBS
+#endif
+
+static struct job *spare_job(struct spare_jobs *spare)
 {
-    struct job *job = malloc(sizeof *job);
+    struct job *job = spare->first;
+    if (!job)
+        return malloc(sizeof *job);
+    spare->first = job->next;
+    spare->count--;
+    return job;
+}
+
+struct job *job_create(struct spare_jobs *spare, uint32_t operand_count)
+{
+    struct job *job = spare_job(spare);
     if (!job)
         return NULL;
-    memset(job, 0, offsetof(struct job, operands));
+    memset(job, 0, offsetof(struct job, outcome));
     memset(job->operands, 0, operand_count * sizeof job->operands[0]);
+    job->outcome.code = 0;
+    job->outcome.retry_ms = 0;
+    job->outcome.message[0] = '\0';
     job->operand_count = operand_count;
     return job;
 }
@@ -80,11 +100,26 @@ uint64_t *job_disown_offsets(struct job *job)
     return offsets;
 }
 
-void job_destroy(struct job *job)
+void job_destroy(struct spare_jobs *spare, struct job *job)
 {
     free(job->offsets);
     free(job->loads);
-    free(job);
+    if (!spare || spare->count == SPARE_JOBS) {
+        free(job);
+        return;
+    }
+    job->next = spare->first;
+    spare->first = job;
+    spare->count++;
+}
+
+void spare_jobs_free(struct spare_jobs *spare)
+{
+    for (struct job *job = spare->first, *next; job; job = next) {
+        next = job->next;
+        free(job);
+    }
+    *spare = (struct spare_jobs){.first = NULL};
 }
 
 INLINE bool operand_meets(const struct operand *operand, const struct buffer *buffer, const struct extent *extent)

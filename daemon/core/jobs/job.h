@@ -73,7 +73,6 @@ struct job {
     void *rest;                 /* the state of a long row between two times with a device, */
     struct device *rest_device; /* the device of that state, */
     uint64_t long_us;           /* and the time that the row has taken so far */
-    struct error outcome;       /* code 0: nothing has gone wrong */
     uint64_t arrived_us, started_us;
     uint64_t deadline_us; /* the time by which it must have started; UINT64_MAX: any */
     struct msg_job_submit_result times;
@@ -81,7 +80,8 @@ struct job {
     int rank;                       /* the rank of its class; 0 is the most urgent */
     struct job *peer, *peer_before; /* in the list of its client's jobs */
     uint32_t operand_count, step_count;
-    /* Most jobs have few of them, and others are not even zero. */
+    /* From here on what a job does not have is not even zero. */
+    struct error outcome;                        /* code 0: nothing has gone wrong */
     struct operand operands[LIMIT_JOB_OPERANDS]; /* by number; their buffers are held */
     struct step steps[LIMIT_STEPS];
     /* Those operands as devices take them, of a job that is not plain; bit i of `written`: operand i is. */
@@ -96,8 +96,15 @@ struct job_chunks {
     uint32_t work_per_byte;
 };
 
+/* Memory of jobs that have ended, for the next ones. The heap would return so much to the system when many have ended,
+ * and get it back page by page. */
+struct spare_jobs {
+    struct job *first; /* by `next` */
+    unsigned count;
+};
+
 /* A job of nothing yet, with room for as many operands; NULL without memory. */
-struct job *job_create(uint32_t operand_count);
+struct job *job_create(struct spare_jobs *spare, uint32_t operand_count);
 /* Checks a request against its buffers, of which operands[] has those that there are, and plans the job's chunks.
  * Returns 0, or -EINVAL and *error; takes no holds. */
 int job_plan(struct job *job, struct request *request, const struct job_chunks *chunks, struct error *error);
@@ -111,7 +118,9 @@ int job_check_between(const struct job *job, uint64_t length, struct error *erro
 int job_check_ragged(const struct job *job, uint64_t longest, struct error *error);
 /* The offsets of a job that has ended, from now on the caller's; NULL: it has none. */
 uint64_t *job_disown_offsets(struct job *job);
-void job_destroy(struct job *job);
+/* NULL: its memory is not kept. */
+void job_destroy(struct spare_jobs *spare, struct job *job);
+void spare_jobs_free(struct spare_jobs *spare);
 
 /* Whenever its operands have changed, for job_conflicts: scheduler_add does. */
 void job_find_reach(struct job *job);
