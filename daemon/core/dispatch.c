@@ -211,8 +211,8 @@ static void watch_fds(struct client *client)
 /* Before each message: true when a turn in which so many were handled ends. */
 static bool turn_is_over(struct service *service, unsigned handled, uint64_t end_us)
 {
-    service->message_us = service->ops->now_us(service->context);
-    return handled == LIMIT_TURN_MESSAGES || (handled > 0 && service->message_us >= end_us);
+    service->now_us = service->ops->now_us(service->context);
+    return handled == LIMIT_TURN_MESSAGES || (handled > 0 && service->now_us >= end_us);
 }
 
 int service_input(struct client *client, uint64_t end_us)

@@ -72,6 +72,7 @@ void service_finish(struct service *service)
 
 void service_work_done(struct service *service, struct work *work)
 {
+    service->now_us = service->ops->now_us(service->context);
     helpers_return(work);
     const bool more = work->more && (!work->is_wanted || work->is_wanted(work));
     if (more)
@@ -107,6 +108,7 @@ static void drop_arrived(struct client *client)
 void service_close(struct client *client)
 {
     struct service *service = client->service;
+    service->now_us = service->ops->now_us(service->context);
     service_unlink(service, client);
     service_rest(client);
     client_leave(client);
@@ -161,7 +163,7 @@ void service_collect(struct service *service, struct chunk **returned, uint64_t 
         struct chunk *chunk = *returned;
         struct user *user = ((struct job *)chunk->owner)->client->user;
         *returned = chunk->next;
-        service_chunk_done(service, chunk);
+        service_chunk_done(service, chunk, now_us);
         now_us = service_charge(service, user, now_us);
     }
 }

@@ -128,7 +128,7 @@ struct service {
     struct turns turns;
     struct client *clients;
     uint64_t began_us;
-    uint64_t message_us;           /* when the message that is handled had its turn */
+    uint64_t now_us;               /* when what the loop is at began: a message, a chunk, a helper's work */
     struct msg_stats_result stats; /* but for what server.stats adds */
     struct msg_histograms_result histograms;
     struct device_counters device_counters[LIMIT_DEVICES]; /* by the device's number */
@@ -198,7 +198,8 @@ static inline bool service_lends_many(const struct service *service, const struc
 {
     return user->lent_fds > stock_allowed_half(&service->lent_fds, user->lent_fds);
 }
-void service_chunk_done(struct service *service, struct chunk *chunk);
+/* A chunk has come back, and it is that time. */
+void service_chunk_done(struct service *service, struct chunk *chunk, uint64_t now_us);
 /* A turn of chunks that have come back, linked by next: takes one at least off the list, until that time of
  * ops->now_us, or LIMIT_TURN_CHUNKS of them, for each of which service_chunk_done is called and its user charged. */
 void service_collect(struct service *service, struct chunk **returned, uint64_t end_us);

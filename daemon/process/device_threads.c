@@ -44,9 +44,9 @@ void device_threads_finish(struct device_threads *self)
 /* Lets the loop spin for us microseconds more at least. */
 static void spin(struct device_threads *self, uint64_t us)
 {
-    uint64_t end_us = clock_us() + us;
     if (us == 0)
         return;
+    const uint64_t end_us = clock_us() + us;
     if (self->spin_end_us < end_us)
         self->spin_end_us = end_us;
     atomic_store(&self->spinning, true);

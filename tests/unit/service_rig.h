@@ -174,7 +174,7 @@ static inline void rig_collect(void)
     for (unsigned i = 0; i < rig.devices.count; i++) {
         struct device *device = rig.devices.devices[i];
         while ((chunk = device->ops->finish(device, 0)))
-            service_chunk_done(&rig.service, chunk);
+            service_chunk_done(&rig.service, chunk, rig_now_us(&rig));
     }
 }
 

@@ -100,7 +100,7 @@ static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
     struct client *client = call->client;
     job->client = client;
     job->msgid = call->msgid;
-    job->arrived_us = call->service->message_us;
+    job->arrived_us = call->service->now_us;
     job_set_deadline(call->service, job, deadline_ms);
     job->peer = client->jobs;
     if (job->peer)

@@ -30,7 +30,7 @@ static void job_finish(struct service *service, struct job *job)
     struct client *client = job->client;
     scheduler_remove(&service->scheduler, job);
     client_forget_job(client, job);
-    job->times.total_us = service->ops->now_us(service->context) - job->arrived_us;
+    job->times.total_us = service->now_us - job->arrived_us;
     counters_add_job(service, job);
     event_log_add_job(service, job);
     if (job->outcome.code)

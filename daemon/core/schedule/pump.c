@@ -87,6 +87,7 @@ static void report_ending(const struct job *job, const struct device *device)
 static void pump(struct service *service, uint64_t now_us)
 {
     struct chunk *chunk;
+    service->now_us = now_us;
     if (service->wake_us <= now_us)
         expire_all(service, now_us);
     while ((chunk = scheduler_next(&service->scheduler, now_us))) {
@@ -114,11 +115,11 @@ static void report_progress(const struct job *job)
     notify(job->client, METHOD_job_progress, &msg_job_progress_type, &progress);
 }
 
-void service_chunk_done(struct service *service, struct chunk *chunk)
+void service_chunk_done(struct service *service, struct chunk *chunk, uint64_t now_us)
 {
     struct job *job = chunk->owner;
     const struct device *device = chunk->device;
-    const uint64_t now_us = service->ops->now_us(service->context);
+    service->now_us = now_us;
     device_time_end(&device_counters_of(service, chunk->device)->device_time, &job->client->counters.device_busy_ns,
                     weight_of(chunk), now_us);
     event_log_add_chunk(service, job, chunk);
