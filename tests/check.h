@@ -29,7 +29,7 @@ struct test {
         NULL, NULL \
     }
 
-static int check_failures; /* of the running test */
+static int check_failures; /* failures of the running test */
 static const char *check_skipped;
 
 #define CHECK(CONDITION)                                                                            \
@@ -77,7 +77,7 @@ static const char *check_skipped;
         return;                \
     } while (0)
 
-/* splitmix64. */
+/* Returns the next random number, by splitmix64. */
 static inline uint64_t random_next(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
@@ -86,7 +86,7 @@ static inline uint64_t random_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* $TEST_SEED, or a new seed; printed, so that a failure can be repeated. */
+/* Returns $TEST_SEED, or a new seed, and prints it, so that a failure can be repeated. */
 static inline uint64_t random_seed(void)
 {
     const char *given = getenv("TEST_SEED");
@@ -95,7 +95,7 @@ static inline uint64_t random_seed(void)
     return seed;
 }
 
-/* $TEST_PART, say "2/8", is one of eight parts that together are all tests; without it all are in. */
+/* True when $TEST_PART, say "2/8" of eight parts that together are all tests, has the test; without it all are in. */
 static inline bool test_is_in_part(unsigned number)
 {
     const char *given = getenv("TEST_PART");

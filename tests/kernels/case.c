@@ -312,7 +312,7 @@ struct regions {
     unsigned char *input, *input_before, *output, *output_before, *expected, *coefficients;
 };
 
-/* Without coefficients an array that nothing is read of. */
+/* Creates the coefficients; without any, an array that nothing is read from. */
 static bool coefficients_create(struct regions *regions, const struct scan_case *c, uint64_t *random)
 {
     if (!c->has_coefficients)
@@ -357,7 +357,7 @@ static void regions_destroy(struct regions *regions)
     free(regions->coefficients);
 }
 
-/* As they were before a scan. */
+/* Restores the regions as they were before a scan. */
 static void regions_restore(struct regions *regions)
 {
     memcpy(regions->input, regions->input_before, regions->input_array.region_bytes);

@@ -13,9 +13,9 @@
  * first to the last. */
 struct layout {
     const char *name;
-    unsigned offset;      /* bytes that the array begins after an aligned address */
+    unsigned offset;      /* bytes from an aligned address to the array */
     unsigned element_gap; /* bytes between elements of the innermost axis */
-    unsigned axis_gap;    /* bytes between what is one index apart in every other axis, such as trace headers */
+    unsigned axis_gap;    /* bytes between elements that are one index apart in any other axis, such as trace headers */
     bool columns_first;
     unsigned negative; /* bit i: the stride of axis i is negative */
 };
@@ -28,15 +28,15 @@ struct layout {
     X(ENDS)        /* specials, one in eight */                                             \
     X(HUGE_VALUES) /* sums overflow */                                                      \
     X(DENORMALS)                                                                            \
-    X(ZEROS)    /* of both signs, mostly negative */                                        \
-    X(NEAR_ONE) /* of both signs: products stay in range */                                 \
+    X(ZEROS)    /* zeros of both signs, mostly negative */                                  \
+    X(NEAR_ONE) /* numbers of both signs: products stay in range */                         \
     X(SPREAD)   /* noise, a bit wider: sums of f2 come close to rounding, or round */       \
     X(STEPS)    /* few values, so that many are equal */
 
-/* For f64 samples alone; others are noise. */
+/* Fills for f64 samples alone; other samples get noise. */
 #define FILLS_F64(X)                                                                 \
     X(F64_RANGE)    /* exponents from all over the range, those of denormals, too */ \
-    X(F64_OUTLIERS) /* tiny, a few usual ones, very few huge ones */                 \
+    X(F64_OUTLIERS) /* tiny values, a few usual ones, very few huge ones */          \
     X(F64_DENORMALS)
 
 #define X(NAME) FILL_##NAME,
@@ -47,14 +47,14 @@ struct scan_case {
     struct scan_rule rule;
     uint32_t rank, axis;
     uint64_t shape[SCAND_RANK_MAX];
-    struct layout input, output; /* in place, the output's is not used */
+    struct layout input, output; /* the output's is unused in place */
     bool in_place;
     enum fill fill;
-    uint64_t first, count;   /* rows; all for a count of 0 */
-    const uint64_t *offsets; /* of ragged rows along the only axis, row_count + 1 of them; or NULL */
+    uint64_t first, count;   /* rows that are scanned; count 0: all */
+    const uint64_t *offsets; /* offsets of ragged rows along the only axis, row_count + 1 of them; or NULL */
     uint64_t row_count;
-    /* affine: with coefficients for each sample, of the input's type unless the rule says another, they lie and are
-     * filled so; bit i of broadcast: all along axis i are the same ones. */
+    /* For affine: coefficients for each sample, of the input's type unless the rule says another, in this layout and
+     * with this fill. Bit i of broadcast: all coefficients along axis i are the same. */
     bool has_coefficients;
     struct layout coefficients;
     unsigned broadcast;

@@ -16,9 +16,9 @@ struct scan_memory {
 };
 
 /*
- * run scans rows first <= r < first + count, whose addresses lie in `memory`, and returns 0 for success. An
- * implementation that works in other memory copies the regions there whole, with the distances of the addresses from
- * them kept, scans, and copies the output region back whole, so that a stray write is seen.
+ * An implementation of scans. run scans rows first <= r < first + count, whose addresses lie in `memory`, and returns 0
+ * for success. An implementation that works in other memory copies the regions there whole, keeping the distances of
+ * the addresses from the regions, scans, and copies the output region back whole, so that a stray write is seen.
  */
 struct implementation {
     const char *name; /* "cpu_build_avx512", "cuda", ... */
@@ -30,13 +30,14 @@ struct implementation {
 extern const struct implementation cpu_implementations[];
 extern const size_t cpu_implementation_count;
 
-/* Only when built with SCAND_HAVE_CUDA. Names begin with "cuda", but for "together": small parts in one launch,
- * "ranges": long rows a few order blocks at a time, and "streams": scans on two streams at once. */
+/* The implementations for CUDA, only when built with SCAND_HAVE_CUDA. Names begin with "cuda", except "together": small
+ * parts in one launch, "ranges": long rows a few order blocks at a time, and "streams": scans on two streams at once.
+ */
 extern const struct implementation cuda_implementations[];
 extern const size_t cuda_implementation_count;
 
-/* Likewise: "paths": every path that can take the rows, one after the other; "capability_80" and others: by the paths
- * that a device of that compute capability chooses. */
+/* Choices of paths, only when built with SCAND_HAVE_CUDA. "paths": every path that can take the rows, one after the
+ * other; "capability_80" and others: the paths that a device of that compute capability chooses. */
 extern const struct implementation cuda_choices[];
 extern const size_t cuda_choice_count;
 

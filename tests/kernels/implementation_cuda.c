@@ -10,11 +10,11 @@
 #include "kernels/order1/order.h"
 #include "tests/kernels/implementation.h"
 
-#define ALIGNMENT 16 /* of addresses, kept in the copy: it decides how samples travel */
+#define ALIGNMENT 16 /* alignment of addresses, kept in the copy: it decides how samples are moved */
 
 /* A region copied to where the device can reach it. */
 struct copy {
-    char *base; /* as the device sees it; NULL: none */
+    char *base; /* the copy as the device sees it; NULL: none */
     void *memory;
     bool mapped;
 };
@@ -37,7 +37,7 @@ static cudaError_t copy_create(struct copy *copy, bool mapped, const void *regio
                            : cudaMalloc(&copy->memory, bytes + ALIGNMENT);
     if (e == cudaSuccess && mapped)
         e = cudaHostGetDevicePointer(&device, copy->memory, 0);
-    /* Whole slots of 16 bytes are read, and the first and the last may lie partly outside the region. */
+    /* Kernels read whole slots of 16 bytes, and the first and the last slot may lie partly outside the region. */
     if (e == cudaSuccess && !mapped)
         e = cudaMemset(copy->memory, 0xff, bytes + ALIGNMENT);
     if (e != cudaSuccess)
@@ -54,7 +54,7 @@ static void copy_destroy(struct copy *copy)
         cudaFree(copy->memory);
 }
 
-/* Ragged rows' offsets. */
+/* Copies ragged rows' offsets. */
 static cudaError_t offsets_copy(struct scan_rows *rows, void **memory)
 {
     size_t bytes = (rows->row_count + 1) * sizeof(*rows->offsets);
@@ -65,7 +65,8 @@ static cudaError_t offsets_copy(struct scan_rows *rows, void **memory)
     return e == cudaSuccess ? cudaMemcpy(*memory, rows->offsets, bytes, cudaMemcpyHostToDevice) : e;
 }
 
-/* As a daemon has it that has scanned other rows before: there is one also where none is needed. */
+/* Returns the workspace's size as a daemon has it that has scanned other rows before: not 0, even where none is needed.
+ */
 static size_t workspace_bytes_of(const struct scan_rows *rows, uint64_t count)
 {
     size_t bytes = scan_cuda_workspace_bytes(rows, count);
@@ -226,7 +227,7 @@ static cudaError_t lane_scan(const struct lane *lane, struct scan_rows rows, uin
     return (cudaError_t)scan_cuda(&rows, first, count, lane->workspace, lane->stream);
 }
 
-/* On two streams at once, several times where that is possible: they compete for the device. */
+/* Scans on two streams at once, several times where possible: the scans compete for the device. */
 static int run_streams(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory)
 {
     struct lane lanes[2] = {0};
@@ -286,7 +287,7 @@ static cudaError_t path_check(enum select_path path, const struct scan_rows *row
     return e == cudaSuccess ? cudaErrorUnknown : e;
 }
 
-/* By one path after the other; the reference is compared with the first. */
+/* Scans by one path after the other; the reference is compared with the first. */
 static int run_paths(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory)
 {
     struct outputs outputs = {malloc(memory->output_bytes), malloc(memory->output_bytes), 0};

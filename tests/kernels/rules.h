@@ -18,7 +18,7 @@
 #define D64       SCAND_DTYPE_F64
 
 static const struct layout packed = {.name = "packed"};
-static const enum scand_accumulator accumulators[] = {F32, F64, F2}; /* of floats */
+static const enum scand_accumulator accumulators[] = {F32, F64, F2}; /* accumulators of floats */
 static const char *const pass_lists[] = {"f", "b", "fb", "bf", "ff", "bb"};
 
 static inline struct scan_case case_of(uint64_t rows, uint64_t length, struct scan_rule rule)

@@ -11,12 +11,12 @@
 #define GUARD_BYTES 64
 #define OPERANDS    (2 + STEP_FURTHER_MAX)
 
-/* Memory of an operand, and where element 0 of row 0 is in it. */
+/* Memory of an operand, and the place of element 0 of row 0 in it. */
 struct region {
     unsigned char *memory;
     size_t bytes;
     ptrdiff_t origin;
-    struct step_operand operand; /* without its origin */
+    struct step_operand operand; /* the operand without its origin */
 };
 
 struct world {
@@ -118,7 +118,7 @@ static double special(uint64_t *random)
     return choice % 16 ? noise(random) : specials[choice / 16 % (sizeof specials / sizeof specials[0])];
 }
 
-/* From `low` on, as many samples as `size` says, at any place in them or at one of them. */
+/* Returns a place from `low` on, as many samples further as `size` says at most, between samples or at one of them. */
 static double place(double low, double size, uint64_t *random)
 {
     const double at = low + size * 0.5 * (noise(random) + 1);

@@ -24,9 +24,9 @@ enum step_layout { STEP_LAYOUTS(X) LAYOUT_COUNT };
 enum step_fill { STEP_NOISE, STEP_SPECIALS, STEP_SPREAD, STEP_ONES, STEP_PLACES, STEP_WIDTHS };
 
 struct step_case_operand {
-    bool given; /* of further ones */
+    bool given; /* whether a further operand is given */
     enum scand_dtype dtype;
-    uint64_t length; /* with ragged rows: 0 on the line, or elements for each row */
+    uint64_t length; /* for ragged rows: 0: on the line, else the elements of each row */
     enum step_layout layout;
     enum step_fill fill;
     uint64_t below;
@@ -34,13 +34,13 @@ struct step_case_operand {
 
 struct step_case {
     const struct step_kernel *kernel;
-    step_launch *launch; /* on CUDA devices, in place of the kernel's own; or NULL */
+    step_launch *launch; /* replaces the kernel's own launch on CUDA devices; or NULL */
     const void *params;
     size_t params_bytes;
     uint64_t row_count;
-    const uint64_t *offsets; /* of ragged rows, or NULL */
+    const uint64_t *offsets; /* offsets of ragged rows, or NULL */
     bool in_place;
-    unsigned onto; /* 0, or 1 + the number of the further operand that the output is */
+    unsigned onto; /* 1 + the number of the further operand that the output adds to; 0: none */
     struct step_case_operand input, output, further[STEP_FURTHER_MAX];
 };
 

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime.h>
 
-#define ALIGNMENT 16 /* of addresses, kept in the copy: it decides how samples travel */
+#define ALIGNMENT 16 /* alignment of addresses, kept in the copy: it decides how samples are moved */
 
 bool step_cuda_is_available(void)
 {
@@ -53,7 +53,7 @@ static cudaError_t run_halves(const struct step_kernel *kernel, step_launch *lau
     return e == cudaSuccess ? cudaDeviceSynchronize() : e;
 }
 
-/* As devices do: long rows by parts, where a kernel divides them. */
+/* Runs rows as devices do: long rows by parts, where a kernel divides them. */
 static cudaError_t run_rows(const struct step_kernel *kernel, step_launch *launch, const void *params,
                             const struct step_rows *rows)
 {

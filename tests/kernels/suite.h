@@ -13,7 +13,7 @@
 #include "tests/check.h"
 #include "tests/kernels/case.h"
 
-#define FAILURES_MAX        5 /* printed by one test */
+#define FAILURES_MAX        5 /* failures that one test prints */
 #define IMPLEMENTATIONS_MAX 12
 
 /* Sanitizers take ten times as long: of cases that are many and alike, one of so many is checked. */
@@ -24,7 +24,7 @@
 #endif
 
 static uint64_t seed;
-static unsigned cases, cases_left_out; /* of the running suite */
+static unsigned cases, cases_left_out; /* cases of the running suite */
 
 struct group {
     const struct implementation *list[IMPLEMENTATIONS_MAX];

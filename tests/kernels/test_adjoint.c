@@ -1,6 +1,6 @@
 /*
- * d = backward after forward is its own adjoint: <d(x), y> = <x, d(y)> for all x and y. Of integers both sides are
- * equal, whatever wraps; of floats they differ by no more than what the accumulators may lose.
+ * d = backward after forward is its own adjoint: <d(x), y> = <x, d(y)> for all x and y. For integers both sides are
+ * equal, whatever wraps; for floats they differ by no more than the accumulators may lose.
  */
 #include <math.h>
 
@@ -13,7 +13,7 @@
 static uint64_t seed;
 static const uint64_t lengths[] = {1, 2, 16, 17, 100, 512, 1000, 10000, 10007, LENGTH_MAX};
 
-/* Both vectors, as two rows. */
+/* Scans both vectors, as two rows. */
 static bool double_integral(const struct implementation *implementation, enum scand_dtype dtype,
                             enum scand_accumulator accumulator, const void *in, void *out, uint64_t length)
 {
@@ -40,7 +40,7 @@ static bool double_integral(const struct implementation *implementation, enum sc
     return implementation->run(&rows, 0, 2, &memory) == 0;
 }
 
-/* 64 bits that wrap are a ring: the two sides are equal in it. */
+/* Integers of 64 bits that wrap are a ring, in which the two sides are equal. */
 static void integers(const struct implementation *implementation)
 {
     static uint64_t in[2 * LENGTH_MAX], out[2 * LENGTH_MAX];

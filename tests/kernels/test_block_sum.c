@@ -103,7 +103,7 @@ static void every_length(void)
         }
 }
 
-/* Of a dense row that whole packs of 16 bytes do not fill. */
+/* Dense rows that whole packs of 16 bytes do not fill. */
 static void packs_and_a_tail(void)
 {
     static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16, SCAND_DTYPE_BF16};

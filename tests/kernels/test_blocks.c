@@ -38,7 +38,7 @@ static void blocks(const struct group *group)
             }
 }
 
-/* Ragged ones, next to shorter ones. */
+/* Long ragged rows, next to shorter ones. */
 static void ragged(const struct group *group)
 {
     static const uint64_t offsets[] = {3, 3, 8, 16384 * 3 + 21, 16384 * 4 + 21, 16384 * 37 + 90, 16384 * 37 + 91};
@@ -55,7 +55,7 @@ static void ragged(const struct group *group)
     }
 }
 
-/* Of so many blocks that carries take more than one thread block, and sums above them have four levels. */
+/* Rows of so many blocks that carries take more than one thread block, and sums above them have four levels. */
 static void many_blocks(const struct group *group)
 {
     static const enum scand_dtype types[] = {SCAND_DTYPE_F16, D64, SCAND_DTYPE_I64, SCAND_DTYPE_IBM32, D32};

@@ -97,11 +97,11 @@ struct large {
 };
 
 static const struct large large_list[] = {
-    {SCAND_DTYPE_F32, UINT64_C(1) << 27, 33, false},       /* rows of a part of a warp */
-    {SCAND_DTYPE_F32, 430001, 10007, false},               /* of a thread block */
-    {SCAND_DTYPE_F32, 43001, 100003, false},               /* of a cluster */
-    {SCAND_DTYPE_F32, 5000, 900000, false},                /* of more */
-    {SCAND_DTYPE_F32, 1, (UINT64_C(1) << 31) + 77, false}, /* of all of the GPU's */
+    {SCAND_DTYPE_F32, UINT64_C(1) << 27, 33, false},       /* each row for a part of a warp */
+    {SCAND_DTYPE_F32, 430001, 10007, false},               /* each row for a thread block */
+    {SCAND_DTYPE_F32, 43001, 100003, false},               /* each row for a cluster */
+    {SCAND_DTYPE_F32, 5000, 900000, false},                /* each row for several clusters */
+    {SCAND_DTYPE_F32, 1, (UINT64_C(1) << 31) + 77, false}, /* the row for the whole GPU */
     {SCAND_DTYPE_F32, 1, (UINT64_C(1) << 32) + 77, false},
     {SCAND_DTYPE_F32, 430001, 10007, true},
     {SCAND_DTYPE_I32, 430001, 10007, false},
@@ -205,12 +205,12 @@ static void cuda_large(void)
     cudaFree(samples);
 }
 
-/* Ragged rows so short that a warp takes two at a time, on both sides of one that 32 bits do not count. */
+/* Ragged rows so short that a warp scans two at a time, on both sides of a row whose length exceeds 32 bits. */
 #define FAR ((UINT64_C(1) << 32) + 77)
 static const uint64_t far_offsets[] = {0, 300, 300 + FAR, 700 + FAR, 1200 + FAR, 1500 + FAR};
 #define FAR_ROWS (COUNT(far_offsets) - 1)
 
-/* Row r begins with r + 1, and goes on in zeros. */
+/* Fills row r with r + 1, followed by zeros. */
 static cudaError_t far_fill(float *samples)
 {
     cudaError_t e = cudaMemset(samples, 0, far_offsets[FAR_ROWS] * sizeof(float));

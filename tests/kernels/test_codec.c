@@ -11,7 +11,7 @@
 
 static uint64_t seed;
 
-/* Any f32 but a NaN, of all exponents. */
+/* Returns any f32 but a NaN, of all exponents. */
 static float any_float(uint64_t *random)
 {
     float x = codec_f32_of_bits((uint32_t)random_next(random));
@@ -116,7 +116,8 @@ static void integers_of_files(void)
     CHECK(codec_decode_f64(SCAND_DTYPE_I32LE, bytes) == 33685247.0);
 }
 
-/* Of one and two bytes, signed and not: what is in range stays, halves go to even numbers, the rest saturates. */
+/* Integers of one and two bytes, signed and not: what is in range stays, halves go to even numbers, the rest saturates.
+ */
 static void small_integers(void)
 {
     static const struct {
@@ -181,7 +182,7 @@ static void ibm_decodes(void)
     CHECK(codec_decode_ibm32(0x41100000) == 1.0f);
     CHECK(codec_decode_ibm32(0x00000000) == 0.0f);
     CHECK(codec_decode_ibm32(0x7fffffff) == INFINITY && codec_decode_ibm32(0xffffffff) == -INFINITY);
-    CHECK(codec_decode_ibm32(0x42000001) == 0x1p-16f); /* without the leading digit that it ought to have */
+    CHECK(codec_decode_ibm32(0x42000001) == 0x1p-16f); /* a number without the leading digit that it ought to have */
     CHECK_EQ(codec_bits(codec_decode_ibm32(0x2010000d)), 0x00020002); /* a denormal, rounded once */
     for (int i = 0; i < 1000000; i++) {
         uint32_t bits = (uint32_t)random_next(&random);

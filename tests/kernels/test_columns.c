@@ -47,7 +47,8 @@ static void many_columns(const struct group *group)
     }
 }
 
-/* Over the border between two order blocks, backward, where the one that is met first has a tile and some leaves. */
+/* Columns over the border between two order blocks, backward, where the block that is met first has a tile and some
+ * leaves. */
 static void long_columns(const struct group *group)
 {
     struct scan_case c = many_case(7, 16384 + 530);
@@ -94,7 +95,7 @@ static void boxed_columns(const struct group *group)
     }
 }
 
-/* Four tiles for each processor, as sums of 8 bytes have it, or eight, as two passes do. */
+/* Columns of four tiles for each processor, as for sums of 8 bytes, or eight, as for two passes. */
 static void more_boxed_columns(const struct group *group)
 {
     static const struct {
@@ -147,7 +148,7 @@ static struct scan_case direct_affine_case(unsigned i, uint64_t length, uint64_t
     return c;
 }
 
-/* Of every dtype in some rules, around leaves, tiles, order blocks and groups of these. */
+/* Columns of every dtype in some rules, around leaves, tiles, order blocks and groups of these. */
 static void direct_columns(const struct group *group)
 {
     static const uint64_t list[][2] = {{2, 33}, {17, 40}, {500, 67}, {513, 31}, {1500, 37}, {17000, 18}};
@@ -159,7 +160,7 @@ static void direct_columns(const struct group *group)
         struct scan_case c = direct_case(i, list[5][0], list[5][1]);
         check(group, &c);
     }
-    /* As many columns as make pairs, at pitches that keep them so, or do not. */
+    /* Even numbers of columns, at pitches that keep pairs aligned, or do not. */
     static const uint64_t even[][2] = {{15, 34}, {530, 32}, {1500, 38}, {17000, 18}};
     for (unsigned i = 0; i < 4 * SCAND_DTYPE_COUNT; i++) {
         struct scan_case c = direct_case(i, even[i % 4][0], even[i % 4][1]);

@@ -14,7 +14,7 @@ static uint64_t length_of(enum convolve_mode mode, uint64_t length, uint64_t tap
 }
 
 /*
- * By hand.
+ * Results by hand.
  */
 
 static void compute(bool correlate, enum convolve_mode mode, const double *x, uint64_t length, const double *w,
@@ -74,7 +74,7 @@ static double noise(void)
     return (double)(int64_t)random_next(&seed) * 0x1p-63;
 }
 
-/* <C x, y> = <x, C* y>, with the modes' pairs. */
+/* The adjoints: <C x, y> = <x, C* y>, where each mode has its pair. */
 static void adjoints(void)
 {
     static const enum convolve_mode pairs[] = {
@@ -175,7 +175,7 @@ static void many_taps(void)
             check(shapes[i], mode);
 }
 
-/* In several tiles along a row, and of many short rows. */
+/* Rows of several tiles, and many short rows. */
 static void many_samples(void)
 {
     static const struct shape shapes[] = {{1, 20001, 31}, {2, 9000, 2},  {1500, 12, 5}, {300, 100, 31},

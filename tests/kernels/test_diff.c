@@ -46,7 +46,7 @@ static void running_sums_are_undone(void)
     CHECK(memcmp(y, x, sizeof y) == 0);
 }
 
-/* Of a parabola it is exact from the third sample on: here 3 t^2 - 5 t + 2, at multiples of 1/8. */
+/* The derivative of a parabola is exact from the third sample on: here 3 t^2 - 5 t + 2, at multiples of 1/8. */
 static void derivative_of_a_parabola(void)
 {
     double x[100], y[100];
@@ -105,7 +105,7 @@ static void every_length(void)
         }
 }
 
-/* Of a dense row that whole packs of 16 bytes do not fill. */
+/* Dense rows that whole packs of 16 bytes do not fill. */
 static void packs_and_a_tail(void)
 {
     static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16, SCAND_DTYPE_BF16};
@@ -114,7 +114,7 @@ static void packs_and_a_tail(void)
             check(dtypes[i], dtypes[i], 1, length, LAYOUT_DENSE, LAYOUT_DENSE);
 }
 
-/* More than a tile has of them. */
+/* More columns than a tile has. */
 static void many_columns(void)
 {
     for (uint64_t rows = 1000; rows < 3000; rows += 700)

@@ -30,7 +30,8 @@ static void products_are_added(void)
     CHECK(signbit(reference(zeros, ones, 2)) && reference(zeros, ones, 2) == 0);
 }
 
-/* Of order 1: leaves of 16, then pairs. The units are lost in 2^53 unless they meet each other first. */
+/* The order of additions is order 1: leaves of 16, then pairs. The units are lost in 2^53 unless they meet each other
+ * first. */
 static void leaves_are_added_apart(void)
 {
     double x[64], ones[64];
@@ -43,7 +44,7 @@ static void leaves_are_added_apart(void)
     CHECK(reference(x, ones, 48) == 0x1p53 + 32);
 }
 
-/* It is linear: powers of two move out of it without a rounding. And the operands may change places. */
+/* A dot product is linear: powers of two move out of it without a rounding. And the operands may change places. */
 static void it_is_linear(void)
 {
     enum { LENGTH = 20000 };
@@ -146,7 +147,7 @@ static void long_rows(void)
     }
 }
 
-/* Of rows with several outer dimensions, from a row in their middle on, in memory of those rows alone. */
+/* Some of the rows with several outer dimensions, from a row in the middle on, in memory of those rows alone. */
 static void parts_of_some_rows(void)
 {
     enum { LENGTH = DOT_DIVIDED + 100, ROWS = 6 };
@@ -184,7 +185,7 @@ static void special_values(void)
               any_layout(false), STEP_SPECIALS);
 }
 
-/* Of different lengths, some without samples, one much longer than the others. */
+/* Ragged rows of different lengths, some without samples, one much longer than the others. */
 static void ragged_rows(void)
 {
     enum { ROWS = 50 };

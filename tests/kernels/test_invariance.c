@@ -11,13 +11,13 @@
 #define MEMORY_BYTES ((size_t)16 << 20)
 #define ROW_BYTES    ((size_t)2 << 20)
 
-/* Where a row lies among others. */
+/* The place of a row among others. */
 struct place {
     const char *name;
-    uint64_t rows, at;    /* this row is the at-th; of long rows there are fewer */
-    unsigned offset;      /* of the first sample, bytes */
+    uint64_t rows, at;    /* this row is the at-th; long rows are fewer */
+    unsigned offset;      /* bytes before the first sample */
     unsigned element_gap; /* bytes between samples */
-    unsigned gap;         /* bytes between rows; of columns, between what is a sample apart */
+    unsigned gap;         /* bytes between rows; for columns, between samples of a column */
     bool columns, in_place;
     uint64_t chunk; /* rows scanned at once; 0: all */
 };
@@ -212,7 +212,7 @@ static void places_of_rows(const struct implementation *implementation)
         length_check(implementation, lengths[i]);
 }
 
-/* Those that more than one thread block shares. */
+/* Places of rows that more than one thread block shares. */
 static void places_of_long_rows(const struct implementation *implementation)
 {
     length_check(implementation, 57001);

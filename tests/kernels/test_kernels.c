@@ -26,8 +26,8 @@ static void lengths(const struct group *group)
         }
 }
 
-/* Many short rows, one right after the other, from every word of 16 bytes on, the same one or another at the output:
- * several of them share a warp. */
+/* Many short rows, one right after the other, beginning at every word of 16 bytes, the same one or another at the
+ * output: several rows share a warp. */
 static void short_rows(const struct group *group)
 {
     const struct scan_rule rules[] = {
@@ -74,7 +74,7 @@ static void rows_between_headers(const struct group *group)
         }
 }
 
-/* So many rows that what works on them side by side takes several each. */
+/* So many rows that threads that scan rows side by side get several each. */
 static void many_rows(const struct group *group)
 {
     static const uint64_t list[] = {7, 50, 100, 300, 600, 1100};
@@ -281,7 +281,7 @@ static void long_layouts(const struct group *group)
         }
 }
 
-/* Some rows of a batch: no others are touched, and it does not matter with whom a row is scanned. */
+/* Some rows of a batch: no others are touched, and the other rows of a scan do not matter. */
 static void batches(const struct group *group)
 {
     static const uint64_t list[][3] = {{7, 2, 3}, {50, 49, 1}, {50, 0, 33}, {300, 17, 280}};
@@ -375,8 +375,8 @@ static void long_columns(const struct group *group)
     }
 }
 
-/* More columns than the CPU path scans together, and of several leaves, tiles and blocks some vectors of them; sums and
- * products of integers of 32 bits, too. */
+/* More columns than the CPU path scans together, and some vectors of columns of several leaves, tiles and blocks; sums
+ * and products of integers of 32 bits, too. */
 static void wide_columns(const struct group *group)
 {
     static const enum scand_dtype types[] = {D32, D64, SCAND_DTYPE_I32, D32, SCAND_DTYPE_U32, SCAND_DTYPE_I64};
@@ -445,8 +445,8 @@ static void few_columns(const struct group *group)
 
 /* Ragged rows. */
 
-/* Words of 2, 4 and 8 bytes, in rows that begin anywhere in 16 bytes and end around their borders, those of a tile and
- * of an order block. */
+/* Words of 2, 4 and 8 bytes, in rows that begin anywhere in 16 bytes and end around the borders of 16 bytes, of a tile
+ * and of an order block. */
 static void slots(const struct group *group)
 {
     static const enum scand_dtype pairs[][2] = {
@@ -617,11 +617,11 @@ static void affine_ragged(const struct group *group)
     }
 }
 
-/* Some cases for every kernel there is, for tools that slow a program down a hundredfold. */
+/* Some cases for every kernel, for tools that slow a program down a hundredfold. */
 static void small(const struct group *group)
 {
     static const uint64_t list[] = {7, 100, 300, 513, 1300, 5000, 16401, 57001};
-    const unsigned lengths = strcmp(group->list[0]->name, "together") ? COUNT(list) : 4; /* many launches a scan */
+    const unsigned lengths = strcmp(group->list[0]->name, "together") ? COUNT(list) : 4; /* it launches much */
     for (unsigned i = 0; i < 12 * lengths; i++) {
         uint64_t length = list[i / 12], rows = length < 1000 ? 37 : length < 10000 ? 3 : 1;
         enum scand_dtype dtype = (enum scand_dtype)(i % SCAND_DTYPE_COUNT);
@@ -690,7 +690,7 @@ static void small(const struct group *group)
     TEST(NAME##_affine_lengths), TEST(NAME##_affine_long_rows), TEST(NAME##_affine_dtypes), \
         TEST(NAME##_affine_layouts), TEST(NAME##_affine_ragged),
 
-/* By the path that is best for the rows; by every path that can take them; by what other devices choose. */
+/* The ways of choosing a path: the best for the rows; every path that can take them; what other devices choose. */
 #define GPUS(X)        X(cuda) X(paths) X(capability)
 #define DRIVERS(X)     X(cpu) GPUS(X)
 #define ARITHMETICS(X) X(cpu_build) GPUS(X) X(together)

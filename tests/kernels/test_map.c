@@ -9,7 +9,7 @@ static uint64_t seed;
  * exp and log.
  */
 
-/* How far apart they are, in units of the last place of the expected number's f32 or f64. */
+/* Returns how far apart two numbers are, in units of the last place of the expected number's f32 or f64. */
 static double ulps(long double got, long double expected, int digits, int least)
 {
     int exponent;
@@ -57,7 +57,7 @@ static void logarithms_are_close(void)
 {
     double single = 0, twice = 0;
     for (int i = 0; i < 300000; i++) {
-        /* Any positive number; near 1; denormals. */
+        /* The number is any positive one, one near 1, or a denormal. */
         const uint64_t bits = random_next(&seed) >> 1;
         const double x = i % 3 == 0   ? codec_f64_of_bits(bits)
                          : i % 3 == 1 ? 1 + uniform(0.5)
@@ -89,7 +89,7 @@ static void exponentials_of_special_values(void)
 }
 
 /*
- * By hand.
+ * Results by hand.
  */
 
 static float of_f32(enum map_op op, float x, float by, float high)
@@ -212,7 +212,7 @@ static void every_length(void)
         }
 }
 
-/* Of a dense row that whole packs of 16 bytes do not fill. */
+/* Dense rows that whole packs of 16 bytes do not fill. */
 static void packs_and_a_tail(void)
 {
     static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16, SCAND_DTYPE_BF16};
@@ -224,7 +224,7 @@ static void packs_and_a_tail(void)
         }
 }
 
-/* More than a tile has of them. */
+/* More rows than a tile has. */
 static void many_rows(void)
 {
     for (enum step_layout layout = 0; layout < LAYOUT_SHARED; layout++) {

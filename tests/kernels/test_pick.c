@@ -19,7 +19,7 @@ static struct step_operand row_of(const double *x, uint64_t length)
     return (struct step_operand){.origin = (char *)x, .length = length, .stride = 8, .dtype = SCAND_DTYPE_F64};
 }
 
-/* Of a row of f64, by the reference. */
+/* Picks from a row of f64, by the reference. */
 static void pick(const double *d, uint64_t length, const double *positions, const double *half_widths, uint64_t picks,
                  double *y)
 {
@@ -46,10 +46,10 @@ static void values_by_hand(void)
     CHECK(pick_one(d, 6, 2, 1) == (2 * 7 - 1 - 5) / 4.0);
     CHECK(pick_one(d, 6, 2.5, 0.5) == (2 * 6 - 3 - 5) / 2.25);
     CHECK(pick_one(d, 6, 1.25, 0) == 2 * 4 - 1.5 - 6.5);
-    CHECK(pick_one(d, 6, 2.5, 1.5) == (2 * 6 - 1 - 2) / 6.25); /* whose outer taps are the first and last sample */
+    CHECK(pick_one(d, 6, 2.5, 1.5) == (2 * 6 - 1 - 2) / 6.25); /* the outer taps are the first and last sample */
 }
 
-/* Where a tap leaves the row, and what is no place or width; the samples around it are not read. */
+/* Picks are 0 where a tap leaves the row, or place or width is not valid; the samples around are not read. */
 static void what_is_skipped(void)
 {
     const double d[6] = {1, 3, 7, 5, 5, 2};
@@ -67,7 +67,7 @@ static void what_is_skipped(void)
     CHECK(pick_one((const double[3]){1, NAN, 1}, 2, 0, 0) == 0);
 }
 
-/* As a loop does that is written from the formula, bit by bit. */
+/* Returns a pick by a loop that is written from the formula, bit by bit. */
 static double formula(const double *d, int64_t length, double t, double half_width)
 {
     const double w = half_width + 1, at[3] = {t - w, t, t + w};
@@ -103,13 +103,13 @@ static void picks_of_the_formula(void)
     CHECK(kept > PICKS / 2 && kept < PICKS);
 }
 
-/* Of double sums, at samples: the triangle that skips. All sums are exact. */
+/* Picks of double sums, at samples, are the triangle that skips. All sums are exact. */
 static void is_the_triangle_of_double_sums(void)
 {
     enum { LENGTH = 300 };
     static double x[LENGTH], d[LENGTH], expected[LENGTH], y[LENGTH], positions[LENGTH], half_widths[LENGTH];
     for (int turn = 0; turn < 20; turn++) {
-        const uint32_t half_width = 1u << random_next(&seed) % 8; /* whose square divides exactly */
+        const uint32_t half_width = 1u << random_next(&seed) % 8; /* its square divides exactly */
         const struct triangle triangle = {.half_width = half_width,
                                           .shape = TRIANGLE_TRIANGLE,
                                           .boundary = BOUNDARY_SKIP,
@@ -132,7 +132,8 @@ static void is_the_triangle_of_double_sums(void)
     }
 }
 
-/* <A x, y> = <x, A* y>, of the transpose of what unit rows become: picks are linear in the samples. */
+/* The adjoint: <A x, y> = <x, A* y>, where A* is the transpose of the results of unit rows: picks are linear in the
+ * samples. */
 static void its_adjoint(void)
 {
     enum { LENGTH = 60, PICKS = 90 };
@@ -225,7 +226,7 @@ static void every_shape(void)
                   shapes[i]);
 }
 
-/* Whatever operands say, as they may be changed while a job runs. */
+/* Operands of any content do no harm, as they may be changed while a job runs. */
 static void hostile_operands(void)
 {
     for (unsigned turn = 0; turn < 10; turn++) {

@@ -51,7 +51,7 @@ static void lengths(const struct group *group)
         }
 }
 
-/* Many short rows, one right after the other, from every sample of 16 bytes on: several of them share a warp. */
+/* Many short rows, one right after the other, beginning at every sample of 16 bytes: several rows share a warp. */
 static void short_rows(const struct group *group)
 {
     static const enum scand_dtype others[] = {SCAND_DTYPE_F64, SCAND_DTYPE_I32, SCAND_DTYPE_F16, SCAND_DTYPE_U64,
@@ -285,7 +285,7 @@ static double reference_f64(enum scand_reduction reduction, const double *sample
     return result;
 }
 
-/* Of any finite samples, against a type with a wider range. */
+/* The reference's results for any finite samples, compared with a type of wider range. */
 static void reference_range(void)
 {
     static double samples[20000];

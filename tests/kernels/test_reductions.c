@@ -25,9 +25,9 @@ static unsigned long long cases_run;
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
 #define ARENA_MAX    (8 << 20) /* floats */
 #define RESULTS_MAX  300000
-#define GUARD        8 /* results on both sides */
+#define GUARD        8 /* guarded results on both sides */
 #define GUARD_BYTES  256
-#define FAILURES_MAX 10 /* printed by one test */
+#define FAILURES_MAX 10 /* failures that one test prints */
 
 /* INTEGERS: from -2 to 2, so that sums and sums of squares are exact in any order. NAN_ONE: noise with one NaN per row.
  */
@@ -40,7 +40,7 @@ struct reduce_case {
     enum fill fill;
 };
 
-static float *samples; /* on the host */
+static float *samples; /* memory on the host */
 static double expected[RESULTS_MAX], bound[RESULTS_MAX], got[RESULTS_MAX + 2 * GUARD], again[RESULTS_MAX + 2 * GUARD];
 static uint64_t seed;
 

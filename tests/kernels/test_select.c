@@ -1,6 +1,6 @@
 /*
- * Which kernel scans rows: the choice on either side of every limit and for every condition of the table, and that each
- * path can be reached.
+ * The choice of kernels: on either side of every limit, for every condition of the table; and that each path can be
+ * reached.
  */
 #include "kernels/cuda/select/instance.h"
 #include "kernels/cuda/select/select.h"
@@ -238,7 +238,8 @@ static void columns(void)
     PATH(COLUMNS_DIRECT, .length = 32 * 32 * 16384, .columns = true, .demean = true);
     PATH(ANY_LAYOUT, .length = 32 * 32 * 16384 + 1, .columns = true, .demean = true);
     PATH(ANY_LAYOUT, .length = 10000, .columns = true, .op = MAX, .input_at = 1);
-    /* As many tiles as there are thread blocks: three on each processor, or as many as its shared memory holds. */
+    /* Columns have as many tiles as there are thread blocks: three on each processor, or as many as its shared memory
+     * holds. */
     PATH(COLUMNS_SHARED, .length = 3 * 132 * 512, .columns = true);
     PATH(COLUMNS_DIRECT, .length = 3 * 132 * 512 + 1, .columns = true);
     ON(a100, COLUMNS_SHARED, .length = 2 * 108 * 512, .columns = true);
@@ -302,7 +303,7 @@ static void all_else(void)
     PATH(COLUMNS_DIRECT, .length = 10, .op = MAX, .columns = true);
     PATH(ANY_LAYOUT, .length = 10, .input = F16, .input_at = 1);
     PATH(ANY_LAYOUT, .length = 10, .input = F16, .output_at = 2);
-    /* 5,248 bytes for each warp and 1,024: as many tiles. */
+    /* A thread block takes 1,024 bytes and 5,248 for each warp, which limits the tiles. */
     PATH(ANY_LAYOUT_PREFETCH, .length = 16384, .input = F64, .output = F64);
     ON(a100, ANY_LAYOUT_PREFETCH, .length = 31 * 512, .input = F64, .output = F64);
     ON(a100, ANY_LAYOUT, .length = 31 * 512 + 1, .input = F64, .output = F64);
@@ -325,7 +326,7 @@ static void check_ranges(int line, struct rows r, const struct select_device *de
 
 #define RANGES(DEVICE, PATH, ...) check_ranges(__LINE__, (struct rows){__VA_ARGS__}, &(DEVICE), SELECT_##PATH)
 
-/* Never by a launch in which thread blocks wait for one another. */
+/* Rows by ranges are never scanned by a launch in which thread blocks wait for one another. */
 static void rows_by_ranges(void)
 {
     const uint64_t length = UINT64_C(1) << 33;
@@ -442,7 +443,8 @@ static void check_tries(int line, struct rows r, const enum select_path *expecte
     }
 }
 
-/* Where the device has no room for what the table says, the next row goes, but never another computation's. */
+/* The next row of the table counts where the device has no room for what the table says, but never the row of another
+ * computation. */
 static void no_room(void)
 {
     TRIES(((struct rows){.length = 5}), SELECT_THREAD_PER_ROW_PREFETCH, SELECT_WARP_PER_ROWS, SELECT_THREAD_PER_ROW,
@@ -640,7 +642,7 @@ static void strips_in_turns(void)
     CHECK_EQ(instance_strips_together(2, 100, 100, 60, 132), 2);
 }
 
-/* Which rows a call scans is no matter, nor where in memory slots begin. */
+/* The choice depends neither on which rows a call scans, nor on where slots begin in memory. */
 static void the_same_for_all_rows(void)
 {
     for (uint64_t length = 1; length < 40000; length += length / 20 + 1) {

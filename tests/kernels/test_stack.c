@@ -69,13 +69,13 @@ static void samples_are_added_onto_others(void)
     double y[4] = {0.5, -0.0, NAN, -0.0};
     reference_onto(x, index, 5, -2, y, 4);
     CHECK(y[0] == -19.5 && y[1] == 0 && isnan(y[2]));
-    CHECK(y[3] == 0 && signbit(y[3])); /* to which nothing is added */
+    CHECK(y[3] == 0 && signbit(y[3])); /* nothing is added to this bin */
     y[2] = 1000;
     reference_onto(x, index, 5, 0.5, y, 4);
     CHECK(y[0] == -14.5 && y[2] == 1050.5);
 }
 
-/* As loops do that are written from the formula, in the same order. */
+/* The sums equal loops that are written from the formula, in the same order. */
 static void sums_of_the_formula(void)
 {
     enum { LENGTH = 2000, BINS = 37 };
@@ -113,7 +113,7 @@ static void powers_are_powers(void)
             CHECK(fabs(stack_power(fold, powers[i]) / pow(fold, powers[i]) - 1) < 32 * 0x1p-52);
 }
 
-/* <A x, y> = <x, A* y>: the adjoint gathers. */
+/* The adjoint gathers: <A x, y> = <x, A* y>. */
 static void the_adjoint_gathers(void)
 {
     enum { LENGTH = 3000, BINS = 70 };
@@ -175,7 +175,7 @@ static enum step_layout any_layout(bool written)
     return random_next(&seed) % (written ? LAYOUT_SHARED : LAYOUT_COUNT);
 }
 
-/* Onto an operand of the class of the samples, which the output may be. */
+/* Adds onto an operand of the class of the samples, which the output may be. */
 static void with_onto(struct step_case *c, struct stack *stack)
 {
     const bool in_place = codec_class(c->input.dtype) == codec_class(c->output.dtype) && random_next(&seed) % 2;
@@ -271,7 +271,7 @@ static void special_values(void)
     }
 }
 
-/* Whatever an index says, as it may be changed while a job runs. */
+/* Indices of any value do no harm, as they may be changed while a job runs. */
 static void hostile_indices(void)
 {
     struct stack stack;

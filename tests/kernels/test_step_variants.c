@@ -48,7 +48,7 @@ static const struct shape shapes[] = {
 };
 #define SHAPE_COUNT (sizeof shapes / sizeof shapes[0])
 
-/* Of an output: aligned, each element once. */
+/* Returns a layout for an output: aligned, each element once. */
 static enum step_layout output_layout(void)
 {
     enum step_layout layout;
@@ -219,7 +219,7 @@ static void convolutions(void)
             }
 }
 
-/* Onto nothing, onto others, and onto what the output has; indices that are out of range are left out. */
+/* Checks additions onto nothing, onto others, and onto the output's content; indices out of range are left out. */
 static void index_add_check(unsigned id, uint64_t bins, struct shape shape, enum step_layout layout)
 {
     const struct stack stack = {.bins = bins, .power = 1, .alpha = random_next(&seed) % 2 ? 1 : -2};

@@ -1,4 +1,4 @@
-/* That launches on different streams have places of their own, however many launches and streams there have been. */
+/* Launches on different streams have places of their own, however many launches and streams there have been. */
 #include "kernels/cuda/streams.h"
 #include "tests/check.h"
 

@@ -73,7 +73,7 @@ static double by_formula(const struct triangle *triangle, const double *x, int64
     return skipped(triangle, i, length) ? 0 : (double)(y * triangle->scale);
 }
 
-/* In units of the largest sample, samples being of -1 to 1 about `mean`. */
+/* Checks the error against the formula, in units of the largest sample, for samples within 1 of `mean`. */
 static void check_formula(const struct triangle *triangle, uint64_t length, double mean)
 {
     double *x = malloc(2 * length * sizeof *x), *y = x + length, worst = 0;
@@ -119,7 +119,7 @@ static void sums_of_the_formula(void)
  * Half-widths of each output.
  */
 
-/* A row of f64, by the reference. */
+/* Filters a row of f64, by the reference. */
 static void filter_own(const struct triangle *triangle, const int32_t *half_widths, const double *x, double *y,
                        uint64_t length)
 {
@@ -155,7 +155,8 @@ static void half_widths_by_hand(void)
     CHECK(y[0] == 0 && y[1] == 2 && y[2] == 3 && fabs(y[3] - 23.0 / 5) < 1e-15);
 }
 
-/* As those of the formula with each output's half-width, and within the bound that the largest has of the smallest. */
+/* The sums equal those of the formula with each output's half-width, within the bound that the largest half-width has
+ * by the smallest. */
 static void own_sums_of_the_formula(void)
 {
     enum { LENGTH = 1500 };
@@ -180,7 +181,7 @@ static void own_sums_of_the_formula(void)
     }
 }
 
-/* Where all half-widths are the largest, the bits are those of that one. */
+/* Half-widths that all are the largest give the bits of that half-width alone. */
 static void equal_half_widths(void)
 {
     enum { LENGTH = 700 };
@@ -198,7 +199,7 @@ static void equal_half_widths(void)
     }
 }
 
-/* <A x, y> = <x, A y>: the weights are symmetric, and so are mirrors. */
+/* The filter is its own adjoint, <A x, y> = <x, A y>: the weights are symmetric, and so are mirrors. */
 static void its_own_adjoint(void)
 {
     enum { LENGTH = 999 };
@@ -301,8 +302,7 @@ static void long_rows(void)
         check(SCAND_DTYPE_F32, SCAND_DTYPE_F64, 1, 40000 + random_next(&seed) % 100, half_widths_tried[k], STEP_NOISE);
 }
 
-/* With half-widths of their own, for each row or for all, some of them out of range, where they may be changed while a
- * job runs. */
+/* Half-widths for each row or for all rows, some of them out of range, since they may be changed while a job runs. */
 static void own_half_widths(void)
 {
     static const struct {
@@ -331,7 +331,7 @@ static void own_half_widths(void)
         }
 }
 
-/* Dense rows of the dtypes that have ways of their own. */
+/* Dense rows of the dtypes that have kernels of their own. */
 static void dense_rows(void)
 {
     const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16, SCAND_DTYPE_BF16};

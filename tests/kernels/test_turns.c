@@ -12,8 +12,8 @@
 #include "kernels/scan.h"
 #include "tests/check.h"
 
-/* Of the longest row: more than a group of the level above blocks, but where the thread sanitizer takes a minute for
- * it. */
+/* The blocks of the longest row: more than a group of the level above blocks, except where the thread sanitizer would
+ * take a minute for them. */
 #ifdef __SANITIZE_THREAD__
 #define BLOCKS 8
 #else

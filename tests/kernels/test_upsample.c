@@ -61,7 +61,7 @@ static void every_length(void)
     check(SCAND_DTYPE_F32, SCAND_DTYPE_F32, 2, 3, 30000);
 }
 
-/* Of a dense row that whole packs of 16 bytes do not fill. */
+/* Dense rows that whole packs of 16 bytes do not fill. */
 static void packs_and_a_tail(void)
 {
     static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16, SCAND_DTYPE_BF16};

@@ -16,10 +16,10 @@
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
 #define ARENA_MAX    (8 << 20) /* floats */
 #define GUARD        64        /* floats at both ends of an arena */
-#define GUARD_BYTES  256       /* after a workspace */
-#define FAILURES_MAX 10        /* printed by one test */
+#define GUARD_BYTES  256       /* guard bytes after a workspace */
+#define FAILURES_MAX 10        /* failures that one test prints */
 
-/* Where rows lie in their arenas, in floats. */
+/* The places of rows in their arenas, in floats. */
 struct place {
     const char *name;
     uint64_t input_offset, input_gap, output_offset, output_gap;
@@ -38,7 +38,7 @@ enum fill { INTEGERS, NOISE, FILL_COUNT };
 
 struct sample_case {
     uint64_t rows, length;
-    const char *passes; /* "f", "b", "fb", "bf" */
+    const char *passes; /* the passes: "f", "b", "fb", "bf" */
     const struct place *place;
     enum fill fill;
 };
@@ -86,7 +86,7 @@ static uint64_t output_first(const struct sample_case *c)
     return GUARD + (c->place->in_place ? c->place->input_offset : c->place->output_offset);
 }
 
-/* Of both arenas that a case uses. */
+/* Returns the floats of either arena that a case uses. */
 static uint64_t arena_floats(const struct sample_case *c)
 {
     return 2 * GUARD + 4 + c->rows * (c->length + 3);
@@ -393,14 +393,15 @@ static void long_rows(void)
     cases_check(5, 10007);
     few_cases_check(3, 65537);
     few_cases_check(2, 1000000);
-    /* So many tiles that their totals fill more than one. Sums of sums would no longer be exact. */
+    /* The rows have so many tiles that the tiles' totals fill more than one tile. Sums of sums would no longer be
+     * exact. */
     static const struct sample_case forward = {1, 6000000, "f", &places[2], INTEGERS};
     static const struct sample_case backward = {1, 6000000, "b", &places[3], NOISE};
     case_check(&forward);
     case_check(&backward);
 }
 
-/* More rows than a grid has thread blocks, of several rows each where a block takes several. */
+/* More rows than a grid has thread blocks; several rows each where a block scans several. */
 static void many_rows(void)
 {
     cases_check(0, 5);
@@ -508,7 +509,7 @@ static void large_check(enum variant_id id, char *samples, uint64_t rows, uint64
         }
 }
 
-/* More than 2^32 samples, in many rows for all variants, and in two of 2^31 for those that share out a row. */
+/* More than 2^32 samples, in many rows for all variants, and in two rows of 2^31 for variants that divide a row. */
 static void large(void)
 {
     static const enum variant_id sharing[] = {VARIANT_hillis_steele_global, VARIANT_hierarchical, VARIANT_single_pass,
