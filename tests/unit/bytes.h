@@ -6,7 +6,7 @@
 #include "protocol/walk.h"
 #include "tests/check.h"
 
-/* Written piece by piece. */
+/* A buffer of bytes that is written piece by piece. */
 struct bytes {
     uint8_t bytes[4096];
     size_t size;

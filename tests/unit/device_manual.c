@@ -149,7 +149,7 @@ static void manual_free(struct device *device, void *memory, uint64_t size_bytes
     free(memory);
 }
 
-/* Memory that is shared: what is opened is memory of its own, for want of another process. */
+/* Memory that is shared; opened memory is memory of its own, for want of another process. */
 struct manual_share {
     struct exported_memory memory; /* first */
     uint64_t own_bytes;            /* 0: opened */

@@ -17,10 +17,10 @@ struct manual {
     struct device device;                                           /* first */
     struct chunk *out[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS]; /* oldest first */
     size_t out_count;
-    struct chunk *completed; /* by next, in the order completed */
+    struct chunk *completed; /* linked by next, in the order completed */
     unsigned started;        /* chunks taken so far */
     unsigned rests;          /* chunks that were left off, and neither started again nor discarded */
-    uint64_t kernel_us;      /* that a chunk takes */
+    uint64_t kernel_us;      /* time that a chunk takes */
 
     struct manual_range {
         void *base;
@@ -37,9 +37,9 @@ struct manual {
     int fail_code[MANUAL_CALLS];
 };
 
-/* chunk_bytes is what a chunk's rows may take. Nothing to free. */
+/* Initializes the device, with nothing to free; chunk_bytes is what a chunk's rows may take. */
 void manual_init(struct manual *manual, unsigned slots, uint64_t chunk_bytes);
-/* The n-th call from now (1: the next) returns code. */
+/* Makes the n-th call from now (1: the next) return code. */
 void manual_fail(struct manual *manual, enum manual_call call, unsigned n, int code);
 /* Completes the chunk that is `index`-th among those out; the device's finish returns it next, or after others. */
 void manual_complete(struct manual *manual, size_t index, int status);

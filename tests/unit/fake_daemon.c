@@ -269,7 +269,7 @@ static void answer_job(struct fake_client *client, uint32_t msgid, const struct 
     send_result(client, msgid, &msg_job_submit_result_type, &result, NULL, 0);
 }
 
-/* As a scan, which is what this daemon makes of all. */
+/* Turns a task into a scan, which this daemon makes of all tasks. */
 static struct msg_job_submit_params submit_of(const struct msg_job_run_params *run)
 {
     return (struct msg_job_submit_params){.input = run->input,
@@ -342,7 +342,7 @@ static void answer_batch(struct fake *fake, struct fake_client *client, const st
     send_result(client, message->msgid, &msg_job_batch_result_type, &result, NULL, 0);
 }
 
-/* Held jobs are answered in reverse order. */
+/* Answers a ping; held jobs are answered before it, in reverse order. */
 static void answer_ping(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     while (!fake->hold && client->job_count > 0) {
@@ -378,8 +378,8 @@ static void answer_devices(const struct fake *fake, struct fake_client *client, 
     send_result(client, message->msgid, &msg_devices_result_type, &result, NULL, 0);
 }
 
-/* FAKE_LISTED of them, in pages of LIMIT_MAPS, the last one of an operation of its own; fake->loop: pages that lead
- * back. */
+/* Answers with FAKE_LISTED kernels, in pages of LIMIT_MAPS, the last kernel of an operation of its own; with fake->loop
+ * the pages lead back. */
 static void answer_kernels(const struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_kernels_result result = {0};
@@ -576,7 +576,7 @@ static bool send_garbage(struct fake *fake, struct fake_client *client, const st
     default:
         for (out.size = 0; out.size < 64; out.size++)
             bytes[out.size] = (uint8_t)(random_next(&random) >> 56);
-        /* Half of them look like an answer at first. */
+        /* Half of the random bytes look like an answer at first. */
         if (random & 1)
             memcpy(bytes, (uint8_t[]){0x94, 0x01}, 2);
         fake->random = random;
@@ -585,7 +585,7 @@ static bool send_garbage(struct fake *fake, struct fake_client *client, const st
     return fake->garbage == FAKE_GARBAGE_MESSAGES;
 }
 
-/* Half done. */
+/* Leaves a job's output half done. */
 static void job_spoil(struct fake_client *client, const struct msg_job_submit_params *params)
 {
     struct fake_buffer *out = buffer_find(client, params->output.buffer);

@@ -56,25 +56,25 @@ struct fake {
     int listener, wake;
     struct socket_file file;
     /* The plan. Of a method, or FAKE_NONE. */
-    atomic_int die_on, die_count; /* ends instead of answering, so many times; an output of a job is spoilt then */
-    atomic_int away_ms;           /* how long it then cannot be reached */
+    atomic_int die_on, die_count; /* ends here instead of answering, so many times; spoils a job's output then */
+    atomic_int away_ms;           /* how long the daemon then cannot be reached */
     atomic_int silent_on;         /* never answers */
     atomic_int late_on, late_ms;
     atomic_int fail_on, fail_code;  /* -errno */
     atomic_int garbage_on, garbage; /* enum fake_garbage */
     atomic_int lie;      /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many; to
                             buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all */
-    atomic_int deaf;     /* answers nothing */
-    atomic_int hold;     /* jobs run on: until 0 and a ping, or cancelled */
+    atomic_int deaf;     /* the daemon answers nothing */
+    atomic_int hold;     /* jobs run until hold is 0 and a ping comes, or they are cancelled */
     atomic_int progress; /* notifications before a job's answer, or when it is held */
-    atomic_int version;  /* that hello chooses */
-    atomic_int batch_jobs;  /* that hello tells of, */
+    atomic_int version;  /* the version that hello chooses */
+    atomic_int batch_jobs;  /* jobs of a batch that hello tells of, */
     atomic_int batch_steps; /* and whether they may have steps */
     atomic_int refuse;      /* the job at this place of a batch, counted from 1; 0: none */
     atomic_int forget;      /* jobs that are missing at the end of the answer to a batch */
     atomic_int client_jobs; /* that its hello allows */
     atomic_int job_steps;   /* that its hello allows */
-    atomic_int older;       /* it is from before tasks */
+    atomic_int older;       /* the daemon is from before tasks */
     atomic_int rude;        /* its texts end in RUDE */
     atomic_int loop;        /* its pages lead back */
     /* What has happened. */
@@ -82,14 +82,14 @@ struct fake {
     atomic_int batched_runs;  /* jobs with steps that came in batches */
     atomic_int group;         /* of the last job */
     atomic_int numbered;      /* groups that were begun; their numbers are from 100 on */
-    _Atomic uint64_t wait_ms; /* of the last buffer.create */
+    _Atomic uint64_t wait_ms; /* wait of the last buffer.create */
     atomic_int accepted;
     atomic_int priority, deadline_ms, ending; /* of the last job */
     atomic_int then_count, then_op;           /* its further steps, and the operator of the last one; -1: none */
     struct msg_job_run_params run;            /* the last job.run, for the test once that has been answered */
-    /* Of the last device memory imported; the handle's first byte, or -1. */
+    /* The last device memory imported: the handle's first byte, or -1. */
     atomic_int imported_handle;
-    atomic_uint imported_device; /* where it is said to be */
+    atomic_uint imported_device; /* the device where it is said to be */
     atomic_ullong imported_offset, imported_allocation;
     atomic_ullong random;
     /* The thread's own. */
@@ -97,10 +97,10 @@ struct fake {
     struct fake_client clients[FAKE_CLIENTS];
 };
 
-/* At a new path with an empty plan; fake_start again at the same path. */
+/* Initializes a daemon at a new path with an empty plan; fake_start starts it again at the same path. */
 void fake_init(struct fake *fake);
 void fake_start(struct fake *fake);
-/* Ends like a stopped daemon: connections and socket are gone. */
+/* Ends the daemon like a stopped one: connections and socket are gone. */
 void fake_stop(struct fake *fake);
 /* Stops it if it runs, and removes its folder. */
 void fake_finish(struct fake *fake);

@@ -1,5 +1,5 @@
 /*
- * SEG-Y files of tests: what the headers say is set one by one, the rest is zero.
+ * SEG-Y files of tests: the headers' fields are set one by one, the rest is zero.
  */
 #ifndef TESTS_SEGY_FILE_H
 #define TESTS_SEGY_FILE_H

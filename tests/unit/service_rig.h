@@ -38,7 +38,7 @@ struct rig {
     struct pool pool;
     struct service service;
     uint64_t now_us;
-    uint64_t tick_us;            /* that pass with each look at the clock */
+    uint64_t tick_us;            /* microseconds that pass with each look at the clock */
     uint64_t wake_us;            /* when the service wants to be called */
     struct work *work[RIG_WORK]; /* deferred, oldest first */
     size_t work_count;
@@ -60,7 +60,7 @@ static inline void rig_start(void *context, struct chunk *chunk)
     struct manual *manual = (struct manual *)chunk->device;
     int r = manual->device.ops->start(&manual->device, chunk);
     CHECK(manual == &self->manual || manual == &self->second);
-    if (r) { /* as the device's thread does: it comes back with its error */
+    if (r) { /* the chunk comes back with its error, as from the device's thread */
         struct chunk **end = &manual->completed;
         while (*end)
             end = &(*end)->next;
@@ -178,7 +178,7 @@ static inline void rig_collect(void)
     }
 }
 
-/* Time passes; the service is called when it wants to be, though not more than once. */
+/* Lets time pass; the service is called when it wants to be, though not more than once. */
 static inline void rig_pass(uint64_t us)
 {
     rig.now_us += us;
@@ -437,7 +437,7 @@ static inline uint64_t user_create(struct caller *user, uint64_t size_bytes, enu
     return result.buffer;
 }
 
-/* When a client goes: before its deferred work runs, between its run and its end, or after that. */
+/* The moment at which a client goes: before its deferred work runs, between its run and its end, or after that. */
 enum rig_moment { RIG_BEFORE, RIG_BETWEEN, RIG_AT_THE_END };
 
 static inline void rig_go_meanwhile(struct caller *user, enum rig_moment moment)

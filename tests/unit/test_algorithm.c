@@ -1,5 +1,5 @@
 /*
- * Which jobs a variant of the tutorials takes, and that the others are refused by name, value and what is allowed.
+ * Checks which jobs a variant of the tutorials takes, and that others are refused by name, value and what is allowed.
  */
 #include <errno.h>
 

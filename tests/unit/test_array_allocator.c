@@ -83,7 +83,7 @@ static void memory_is_recycled_and_zeroed(void)
     drop(few, 100);
 }
 
-/* Resized from one kind of memory to the other and back; what was there stays. */
+/* Contents stay when an array is resized from one kind of memory to the other and back. */
 static void contents_stay(void)
 {
     static const uint64_t sizes[] = {100, 2 * MIB, 2 * MIB + 100, 9 * MIB, 5 * MIB, 1000, 20 * MIB, 10, 0, 30};
@@ -124,7 +124,7 @@ static void a_retired_block_is_nobody_elses(void)
     scand_array_retire(block.serial);
 }
 
-/* 40 arrays in order, in another order, given back in a third: each is found where it is, and nowhere else. */
+/* Each of 40 arrays is found where it is, and nowhere else, whatever the order of making and giving back. */
 static void blocks_are_found(void)
 {
     enum { COUNT = 40 };

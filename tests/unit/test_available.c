@@ -8,7 +8,7 @@
 #include "protocol/limits.h"
 #include "tests/check.h"
 
-static char root[64]; /* of the running test */
+static char root[64]; /* root folder of the running test */
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
 {
@@ -43,7 +43,7 @@ static void put(const char *path, const char *text)
     fclose(file);
 }
 
-/* With what is held back, in MiB; words for the limit must be in what is told. */
+/* Checks the memory available in MiB, without what is held back; `words` must be in the limit's name. */
 static void check_mib(uint64_t mib, const char *words)
 {
     const char *limit = NULL;

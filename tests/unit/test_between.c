@@ -20,7 +20,7 @@ static void memories(void)
 {
     const struct step steps[] = {scan_of(5),          scan_of(5), step_of(&in_place, 5), step_of(&in_place, 10),
                                  step_of(&apart, 10), scan_of(10)};
-    static const uint32_t counts[] = {0, 0, 1, 1, 1, 2, 2}; /* of the first so many of these */
+    static const uint32_t counts[] = {0, 0, 1, 1, 1, 2, 2}; /* memories for the first so many of these steps */
     for (uint32_t count = 1; count <= 6; count++) {
         const struct chunk chunk = {.steps = steps, .step_count = count};
         CHECK_EQ(between_memories(&chunk), counts[count]);

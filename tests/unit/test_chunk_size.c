@@ -182,7 +182,7 @@ static void without_a_folder(void)
 }
 
 /*
- * Tuning a device: the processor, as if it were worth it.
+ * Tuning a device: the processor, as if it were worth tuning.
  */
 
 static void a_device_is_measured_once(void)
@@ -194,7 +194,7 @@ static void a_device_is_measured_once(void)
     REQUIRE(device_cpu_open(0, MIB(64), &device, &error) == 0);
     struct device_info *info = &device->info;
     const struct device_info before = *info;
-    calibrate_device(device, 0, 0); /* it has no identity */
+    calibrate_device(device, 0, 0); /* the device has no identity */
     CHECK(info->chunk_bytes == before.chunk_bytes && info->slots == before.slots && info->bytes_per_s == 0);
     CHECK_EQ(calibration_file_read("tuning", text, sizeof text), -ENOENT);
 
@@ -226,7 +226,7 @@ static void a_device_is_measured_once(void)
     remove_folder();
 }
 
-/* It keeps what it has. */
+/* A device that fails keeps its own values. */
 static void a_device_that_fails(void)
 {
     struct device *inner, *device;

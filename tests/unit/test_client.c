@@ -218,7 +218,7 @@ static void test_no_answer(void)
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
     CHECK_EQ(fake.seen[METHOD_buffer_release], 1);
-    /* But one that may wait for its memory has that much longer. */
+    /* A call that may wait for its memory has that much longer. */
     fake.late_on = METHOD_buffer_create;
     CHECK_EQ(scand_buffer_create_wait(session, 100, SCAND_WAIT_MS_MAX, &buffer), SCAND_OK);
     CHECK_EQ(fake.wait_ms, SCAND_WAIT_MS_MAX);

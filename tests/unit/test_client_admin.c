@@ -1,4 +1,4 @@
-/* libscand against a planned daemon: what it asks about a server, and that no terminal obeys the answers. */
+/* libscand against a planned daemon: questions about a server, and that no terminal obeys the answers. */
 #include <errno.h>
 #include <stddef.h>
 

@@ -1,4 +1,5 @@
-/* libscand's scand_submit_many: what is sent, what each job is told, and daemons that break, refuse or are older. */
+/* Tests of libscand's scand_submit_many: what is sent, what each job is told, and daemons that break, refuse or are
+ * older. */
 #include <errno.h>
 
 #include "protocol/limits.h"

@@ -14,13 +14,13 @@
 
 #include "tests/unit/client_rig.h"
 
-#define CALLS_MAX 1000 /* of a scenario: more are no end */
+#define CALLS_MAX 1000 /* calls of a scenario: more than that never end */
 #define JOBS      3
 #define BUFFERS   5
 
 /* Counts down in the thread that sets it: the fake daemon's calls do not fail. */
 static _Thread_local int calls_left;
-static _Thread_local long pieces; /* of the heap that this thread has, since it began to count */
+static _Thread_local long pieces; /* pieces of the heap that this thread has, since it began to count */
 
 static bool call_fails(int code)
 {
@@ -127,7 +127,7 @@ static bool connects(void)
     return note(scand_connect(fake.path, "faults", &session), scand_connect_message());
 }
 
-/* Those of a scenario are released at its end: of handles that a disconnect ends the library keeps a note. */
+/* The buffers of a scenario, released at its end: the library keeps a note of handles that a disconnect ends. */
 static struct scand_buffer *buffers[BUFFERS];
 static int buffer_count;
 
@@ -285,7 +285,8 @@ static void run_reconnect(void)
  * One after the other.
  */
 
-/* With nothing failing any more a new session works, and so does this one, but for what it has lost. */
+/* Checks that, with nothing failing any more, a new session works, and so does this one, except for what it has lost.
+ */
 static void check_afterwards(void)
 {
     struct scand *other = NULL;

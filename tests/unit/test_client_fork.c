@@ -1,6 +1,6 @@
 /*
- * libscand in a process that forks: what a child calls with its parent's handles touches nothing of the parent's, and
- * what it has of them can be freed. And buffers that are released after their session has ended.
+ * libscand in a process that forks: a child's calls with its parent's handles touch nothing of the parent's, and the
+ * handles can be freed in the child. Also buffers that are released after their session has ended.
  */
 #include <errno.h>
 #include <poll.h>
@@ -219,7 +219,8 @@ static void *connect_on_and_on(void *unused)
     return NULL;
 }
 
-/* Whatever another thread is about to do with a socket, and with the lock that all sessions share. */
+/* Forks are harmless whatever another thread is about to do with a socket, and with the lock that all sessions share.
+ */
 static void forks_beside_a_thread(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -255,7 +256,7 @@ static void released_after_the_end(void)
     rig_end();
 }
 
-/* Who never releases any has no more handles kept than the header says. */
+/* A program that never releases buffers has no more handles kept than the header says. */
 static void never_released(void)
 {
     enum { SESSIONS = 3 };

@@ -78,7 +78,7 @@ static void test_cancel(void)
     CHECK_EQ(scand_cancel(job), SCAND_OK);
     CHECK_EQ(scand_wait(job, -1, NULL), SCAND_CANCELLED);
     scand_job_release(job);
-    /* Done, though its answer was not read yet. */
+    /* The job is done, though its answer was not read yet. */
     fake.hold = 0;
     CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
     CHECK_EQ(scand_cancel(job), SCAND_OK);
@@ -139,7 +139,7 @@ static void test_progress(void)
     rig_end();
 }
 
-/* Of a long job the end is announced. The wait for it then takes no longer than it may, whether the end comes or not.
+/* The end of a long job is announced. The wait for it then takes no longer than it may, whether the end comes or not.
  */
 static void test_ending(void)
 {
@@ -271,7 +271,7 @@ static void test_steps(void)
     rig_end();
 }
 
-/* It would ignore the steps, and say that all is done. */
+/* A daemon without steps gets none: it would ignore them, and say that all is done. */
 static void test_daemon_without_steps(void)
 {
     rig_begin();
@@ -312,7 +312,7 @@ static void test_foreign_loop(void)
     rig_end();
 }
 
-/* As many jobs as the daemon takes of a connection: submitting says so, and not the job's wait. */
+/* Beyond the jobs that the daemon takes of a connection, submitting says so, and not the job's wait. */
 static void test_busy(void)
 {
     rig_begin();

@@ -1,4 +1,4 @@
-/* libscand where no daemon answers and libscand-local cannot be used: what is said of it. */
+/* libscand where no daemon answers and libscand-local cannot be used: its messages about it. */
 #include <dlfcn.h>
 
 #include <scand/scand.h>

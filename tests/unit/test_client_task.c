@@ -96,7 +96,7 @@ static void test_what_is_sent(void)
     rig_end();
 }
 
-/* As often as wanted, also for other parts of an array; the latest call counts. */
+/* A task is submitted as often as wanted, also for other parts of an array; the latest call counts. */
 static void test_submitted_again(void)
 {
     rig_begin();
@@ -168,7 +168,7 @@ static void test_repeated(void)
     rig_end();
 }
 
-/* Neither are those whose results are added onto what is in the output: half of that may have been done. */
+/* Jobs are not repeated either whose results are added onto what is in the output: half of that may have been done. */
 static void test_added_onto_the_output(void)
 {
     rig_begin();
@@ -427,7 +427,7 @@ static void check_shape(struct scand_task *task, uint32_t steps, const char *exp
     CHECK(strcmp(text, expected) == 0);
 }
 
-/* Without a daemon, and without memory. */
+/* Shapes need no daemon, and no memory. */
 static void test_shapes(void)
 {
     const struct scand_tensor input = {.rank = 3, .shape = {2, 5, 4}}, line = {.rank = 1, .shape = {100}},

@@ -34,7 +34,7 @@ static void threads_join(void)
     CHECK_EQ(failures, 0);
 }
 
-/* Until so many threads wait in the session. */
+/* Waits until so many threads wait in the session. */
 static void threads_wait(unsigned count)
 {
     for (bool all = false; !all; poll(NULL, 0, 1)) {
@@ -176,7 +176,7 @@ static void *cancel_a_job(void *argument)
     return NULL;
 }
 
-/* Whoever waits releases the job while the other one still has its cancelling answered. */
+/* A thread that waits releases the job while the other thread still waits for the answer to its cancelling. */
 static void cancelled_and_released(void)
 {
     begin();
@@ -214,7 +214,7 @@ static void *ping_once(void *argument)
     return NULL;
 }
 
-/* In the middle of calls, and while a daemon that is away is waited for. */
+/* A session is disconnected in the middle of calls, and while a daemon that is away is waited for. */
 static void disconnected_in_calls(bool away)
 {
     rig_begin();
@@ -248,7 +248,7 @@ static void daemon_stops_while_all_wait(void)
     rig_end();
 }
 
-/* In place: lost. What can be repeated is, once, whoever does it. */
+/* Jobs in place are lost. A job that can be repeated is repeated once, whichever thread does it. */
 static void worker_ends_while_all_wait(void)
 {
     begin();
@@ -401,7 +401,7 @@ static void handle_signal(int number, int flags)
     CHECK_EQ(sigaction(number, &action, NULL), 0);
 }
 
-/* Both who reads and who sleeps. */
+/* A signal ends the waits of the thread that reads and of threads that sleep. */
 static void a_signal_ends_waits(void)
 {
     all_wait();

@@ -25,7 +25,7 @@ static void check_bytes(const struct encoded *out, const void *expected, size_t 
 
 static void fill(const struct map_type *type, void *out, uint64_t *seed);
 
-/* Jobs with steps are longer: a message has room for some. */
+/* Fills a job of a batch. Jobs with steps are longer: a message has room for some only. */
 static void fill_job(struct msg_batch_job *job, bool runs, uint64_t *seed)
 {
     job->runs = runs;
@@ -205,7 +205,7 @@ static void a_failure_without_words_gets_its_status_text(void)
 }
 
 /*
- * Golden bytes: what other languages' clients send and expect.
+ * Golden bytes, which clients in other languages send and expect.
  */
 
 // clang-format off
@@ -312,7 +312,7 @@ static void golden_job_submit(void)
 
 // clang-format on
 
-/* What lies between the fields of a map, and behind the items of its lists, says nothing. */
+/* Padding between the fields of a map, and behind the items of its lists, has no meaning. */
 static void padding_is_no_value(void)
 {
     uint8_t bytes[2][4096];
@@ -356,7 +356,7 @@ static void what_does_not_fit_leaves_nothing(void)
  * Envelopes.
  */
 
-/* Opening fails with these words; the msgid is known or not. */
+/* Checks that opening fails with these words; the msgid is known or not. */
 static void check_malformed(const char *bytes, size_t size, bool has_msgid, const char *words)
 {
     struct message message;
@@ -521,7 +521,7 @@ static void methods_have_their_names(void)
         CHECK(method_name(i) && strlen(method_name(i)) < LIMIT_NAME_BYTES);
 }
 
-/* Whole numbers arrive as what they are, whatever they were sent as. */
+/* Whole numbers arrive as whole numbers, whatever they were sent as. */
 static void whole_numbers_as_floating_ones(void)
 {
     static const struct {
@@ -564,7 +564,7 @@ static void errors_in_responses(void)
     free(copy);
 }
 
-/* libscand counts on it. */
+/* The largest batch fits a message, as libscand counts on. */
 static void the_largest_batch_fits_a_message(void)
 {
     static struct msg_job_batch_params batch;

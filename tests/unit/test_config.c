@@ -184,7 +184,8 @@ static void users_are_bounded(void)
     CHECK_EQ(config.users[3].settings.number[SETTING_WEIGHT], 4);
 }
 
-/* Of accepted settings each is in its range; of refused ones it is said where and why. */
+/* Checks the result of parsing: accepted settings are in their ranges; for refused ones the error says where and why.
+ */
 static void check_parsed(int code)
 {
     if (code) {
@@ -199,7 +200,7 @@ static void check_parsed(int code)
     CHECK(config.user_count <= LIMIT_OWN_GRANTS);
 }
 
-/* Whatever the file holds. It is parsed in memory of exactly its size, so that a sanitizer sees a read beyond it. */
+/* Parses files of any bytes, in memory of exactly their size, so that a sanitizer sees a read beyond it. */
 static void any_bytes(void)
 {
     static const char valid[] = "# Settings\n[daemon]\nsocket = /a/b\ndevice = cuda:1 ; x\npool = 2G\n  threads=3\n"

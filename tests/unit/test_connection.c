@@ -272,7 +272,8 @@ static void descriptors_follow_their_messages(void)
     pair_destroy(&pair);
 }
 
-/* Never with the message before: its receiver would hold descriptors that nothing it has read announces. */
+/* Descriptors never come with the message before: its receiver would hold descriptors that nothing it has read
+ * announces. */
 static void descriptors_do_not_come_early(void)
 {
     struct pair pair = pair_create();
@@ -521,7 +522,7 @@ static void waiting_descriptors_are_bounded(void)
     CHECK_EQ(fds_open(), before - 2);
 }
 
-/* As the kernel does when too many descriptors of this user are on their way: kept, and sent by a later flush. */
+/* Descriptors that cannot go yet, since too many of this user are on their way, are kept, and sent by a later flush. */
 static void descriptors_that_cannot_go_yet(void)
 {
     struct pair pair = pair_create();

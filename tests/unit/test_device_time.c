@@ -27,7 +27,7 @@ static void busy_time_is_shared(void)
     CHECK_EQ(anna + bert, 501000);
 }
 
-/* By time, a small chunk that is always there would have half. */
+/* Small chunks cost what their bytes would: by time, a small chunk that is always there would have half. */
 static void small_chunks_cost_what_their_bytes_would(void)
 {
     struct device_time device_time = {0};

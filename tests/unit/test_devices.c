@@ -1,6 +1,6 @@
 /*
- * Several devices: which gets a chunk, jobs that must run on one of them, and how users share them, on devices of
- * different speeds in a time of their own. The rules are those of scheduler.h.
+ * Several devices: which one gets a chunk, jobs that must run on one of them, and how users share them, on devices of
+ * different speeds in simulated time. The rules are those of scheduler.h.
  */
 #include "daemon/core/schedule/scheduler.h"
 
@@ -127,7 +127,7 @@ static void finish(struct machine *machine)
                (struct machine *)job->operands[OPERAND_INPUT].buffer->device);
 }
 
-/* To the end of the next chunk; false: nothing runs. */
+/* Steps to the end of the next chunk. False: nothing runs. */
 static bool step(void)
 {
     struct machine *next = NULL;
@@ -162,7 +162,7 @@ static bool has_jobs(const struct stream *stream)
     return false;
 }
 
-/* a : b is as p : q, within 5 %. */
+/* True when a : b is p : q, within 5 %. */
 static bool is_near(uint64_t a, uint64_t b, double p, double q, double most)
 {
     double ratio = (double)a * q / ((double)b * p);
@@ -175,7 +175,7 @@ static bool is_ratio(uint64_t a, uint64_t b, double p, double q)
 }
 
 /*
- * Which device.
+ * The choice of a device.
  */
 
 static void all_devices_work_on_one_job(void)
@@ -204,7 +204,7 @@ static void faster_devices_do_more(void)
     CHECK(now_us <= 1000 * ROWS * 80 + DEPTH * ROWS * 400);
 }
 
-/* Single chunks, the devices idle: the fastest, once that is known. */
+/* Single chunks on idle devices go to the fastest one, once its speed is known. */
 static void idle_devices_are_taken_by_speed(void)
 {
     begin(2, (uint64_t[]){400, 100});
@@ -221,7 +221,8 @@ static void idle_devices_are_taken_by_speed(void)
     CHECK_EQ(machines[0].rows, before);
 }
 
-/* With the least time outstanding, not the least bytes: while the slow one has a chunk, the fast one has four. */
+/* The device with the least time outstanding is chosen, not the least bytes: while the slow one has a chunk, the fast
+ * one has four. */
 static void time_outstanding_counts(void)
 {
     static const int expected[] = {1, 0, 1, 1, 1, 0, 0, 0};
@@ -246,7 +247,7 @@ static void device_memory_pins_its_jobs(void)
     CHECK(machines[0].rows == 0 && machines[1].rows > 0);
 }
 
-/* In one lane: what needs the busy device is passed at the other, but what waits for it is not. */
+/* In one lane, jobs pass one that needs a busy device, but not one on which they depend. */
 static void others_pass_at_other_devices(void)
 {
     static struct buffer result;
@@ -332,7 +333,8 @@ static void weights_hold_on_a_crowded_device(void)
     CHECK(is_ratio(time_of(&streams[0]) + time_of(&streams[1]), time_of(&streams[2]), 1, 1));
 }
 
-/* Who was bound to a crowded device, and had little, does not get all of another when it comes there. */
+/* A user who was bound to a crowded device, and had little there, does not get all of another device on coming there.
+ */
 static void crowds_earn_nothing_elsewhere(void)
 {
     begin(2, (uint64_t[]){100, 100});
@@ -350,7 +352,7 @@ static void crowds_earn_nothing_elsewhere(void)
     CHECK(is_ratio(streams[0].time_us[0], streams[2].time_us[0] - before, 1, 1));
 }
 
-/* Nobody waits longer than for what is in flight there and a chunk of each of the others. */
+/* Nobody waits longer than for the chunks in flight on a device and one chunk of each other user. */
 static void nobody_starves(void)
 {
     const uint64_t slowest_us = 400;

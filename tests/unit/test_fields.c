@@ -1,5 +1,4 @@
-/* Everything that can be wrong with a field. Each case is a request whose one map is given; reading fails with exactly
- * these words. */
+/* All errors in fields. Each case is a request whose one map is given; reading fails with exactly these words. */
 #include <errno.h>
 
 #include "tests/unit/bytes.h"
@@ -100,7 +99,7 @@ static void keys(void)
     FIELD(job_cancel, job_id, "\x82\xa3job\x05\x80\x05", "job.cancel: the name of a field is a map; expected: text");
     FIELD(job_cancel, job_id, "\x81\xc4\x03job\x05",
           "job.cancel: the name of a field is binary data; expected: text");
-    /* Of a later version: ignored, whatever they hold. */
+    /* Fields of a later version are ignored, whatever they hold. */
     FIELD(job_cancel, job_id, "\x84\xa3new\x92\xc0\x81\x01\x02\xa3job\x05\xa0\xc0\xa3new\xc0", NULL);
     FIELD(server_ping, nothing, "\x81\xa3new\x05", NULL);
 }
@@ -195,7 +194,7 @@ static void maps_in_maps(void)
 #define SCAN       "\x82\xa9operation\xa4scan\xa6passes\x91\xa7" "forward"
 #define SUMS       "\xa9operation\xa6reduce\xa9reduction\xa3sum"
 
-/* "..., scan, reduce": the words of all operations. */
+/* Returns a text with the words of all operations: "..., scan, reduce". */
 static const char *with_operations(const char *before)
 {
     static char text[LIMIT_ERROR_BYTES];

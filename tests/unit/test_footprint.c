@@ -14,7 +14,7 @@ static uint64_t below(uint64_t limit)
     return random_next(&state) % limit;
 }
 
-/* Of an array whose elements lie at these offsets from its origin. */
+/* Widens the extent of an array by an element at this offset from its origin. */
 static void widen(struct extent *extent, int64_t offset, uint64_t item_bytes)
 {
     uint64_t at = (uint64_t)(ORIGIN + offset);
@@ -54,7 +54,8 @@ static void make_rows(struct scan_rows *rows)
     }
 }
 
-/* As job_make_ragged does: where something follows rows, the outer dimension is that of their elements. */
+/* Makes ragged rows as job_make_ragged does: where something follows rows, the outer dimension is that of their
+ * elements. */
 static void make_ragged(struct scan_rows *rows, uint64_t *offsets, bool by_rows)
 {
     const uint64_t count = 1 + below(8);
@@ -83,7 +84,8 @@ static struct operand make_operand(const struct scan_rows *rows, enum follows fo
     return operand;
 }
 
-/* Exact where all rows are meant, or at most one dimension changes; else no less. */
+/* Checks that a footprint is exact where all rows are meant, or at most one dimension changes; otherwise, that it is no
+ * smaller. */
 static void check(struct extent reach, struct extent true_reach, bool exact)
 {
     if (true_reach.end == 0) {
@@ -112,7 +114,7 @@ static void against_an_enumeration(void)
     }
 }
 
-/* Of what is for all of a job, any rows need all. */
+/* Operands that belong to the whole job are needed in full by any rows. */
 static void some_follow_the_job(void)
 {
     const struct scan_rows rows = {.length = 3, .row_count = 5};

@@ -190,7 +190,7 @@ static void npy_bad_prefix(void)
     CHECK_CONTAINS(error.text, "cut short");
 }
 
-/* Cut at every byte: an error each time, and never one past the file's end. */
+/* Files cut at every byte give an error, and no read past the file's end. */
 static void npy_truncated(void)
 {
     const char *text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n";
@@ -406,7 +406,7 @@ static void su_told_apart_by_traces(void)
     CHECK_EQ(array.shape[0], traces);
 }
 
-/* Of a pipe the first two traces tell the byte order, or a single one that is all. */
+/* The first two traces of a pipe tell the byte order, or a single one that is the whole pipe. */
 static void su_pipes(void)
 {
     static unsigned char file[1 << 16];

@@ -1,4 +1,4 @@
-/* Whose slow work is next: turns between users, what is out at a time, and the thread that is kept. */
+/* The order of slow work: turns between users, what is out at a time, and the thread that is kept. */
 #include "daemon/core/schedule/helpers.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@
 static struct helpers helpers;
 static struct work_queue anna, bert, carl;
 
-/* Work of so many units; its user has a letter. */
+/* Work of so many units; each user has a letter. */
 struct task {
     struct work work; /* first */
     char user;
@@ -82,7 +82,7 @@ static void one_user_never_has_all_threads(void)
     CHECK(strcmp(go(out, &count), "") == 0);
 }
 
-/* Not even when the last thread would be its first: such a unit may last. */
+/* Work that may last leaves a thread, even when the last thread would be its user's first. */
 static void what_lasts_leaves_a_thread(void)
 {
     struct task tasks[3], lasting, small;
@@ -103,7 +103,8 @@ static void what_lasts_leaves_a_thread(void)
     CHECK(strcmp(go(out, &count), "b") == 0);
 }
 
-/* Where units may last for ever, a user has no more threads than it leaves to others, and never more than it may. */
+/* Users share threads where units may last for ever: a user has no more than it leaves to others, and never more than
+ * it may. */
 static void threads_are_shared_out(void)
 {
     struct task tasks[6];

@@ -56,7 +56,7 @@ static int plan(struct job *job, const struct msg_job_submit_params *params, uin
     return plan_in(job, params, &chunks);
 }
 
-/* 10 rows of 100 samples, `rows_per_chunk` at a time. */
+/* Returns a job of 10 rows of 100 samples, `rows_per_chunk` at a time. */
 static struct job planned(uint64_t rows_per_chunk)
 {
     struct job job;
@@ -338,7 +338,8 @@ static void failure_of_a_rule(void)
     CHECK_CONTAINS(job.outcome.message, "\"op\" is \"max\", \"kind\" \"inclusive\", \"input.dtype\" \"f32\"");
 }
 
-/* Where that shows only after some rows, the output is no longer what it was. */
+/* A failure for want of pinned memory that shows only after some rows leaves an output that is no longer what it was.
+ */
 static void failure_for_want_of_pinned_memory(void)
 {
     for (int done = 0; done < 2; done++) {
@@ -355,7 +356,7 @@ static void failure_for_want_of_pinned_memory(void)
     }
 }
 
-/* And which daemon can run an algorithm that this one cannot. */
+/* A refused algorithm's message says which daemon can run it. */
 static void failure_of_an_algorithm(void)
 {
     static const char *const lists[][2] = {{"serial-cpu", "--device cpu can"}, {"warp-v0", "--device cuda can"}};

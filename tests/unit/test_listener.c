@@ -238,7 +238,7 @@ static void hour_ends(uv_timer_t *timer)
     rig.hours++;
 }
 
-/* As with a daemon, whose loop always has handles; then all that follows is counted. */
+/* Begins to count calls, with a handle in the loop, as a daemon's loop always has. */
 static void count_calls(void)
 {
     uv_timer_init(&rig.loop, &rig.hour);
@@ -313,7 +313,7 @@ static void answers_are_gathered(void)
     end_counting();
 }
 
-/* Whoever sends something else than messages costs one small read, however much it sends. */
+/* A client that sends something other than messages costs one small read, however much it sends. */
 static void garbage_is_read_once(void)
 {
     static char garbage[LIMIT_MESSAGE_BYTES];
@@ -374,7 +374,7 @@ static void accepting_is_cut_into_turns(void)
     end();
 }
 
-/* Only its own connection ends. */
+/* A socket that cannot be watched ends only its own connection. */
 static void a_socket_that_cannot_be_watched(void)
 {
     const int codes[] = {ENOMEM, ENOSPC};
@@ -459,7 +459,7 @@ static void a_flood_is_cut_into_turns(void)
     end();
 }
 
-/* Where the clock stands still messages are counted. */
+/* Turns have a number of messages, so that they also end when the clock stands still. */
 static void turns_have_a_number_of_messages(void)
 {
     enum { MANY = 3 * LIMIT_TURN_MESSAGES };
@@ -493,7 +493,7 @@ static int client_owed(int code, unsigned times)
     return fd;
 }
 
-/* At the end answers are sent as soon as they can be: when a socket has room, or after a while where nothing tells. */
+/* The last answers are sent as soon as possible: when a socket has room, or after a while where no event tells. */
 static void the_last_answers_are_sent(void)
 {
     static const int codes[] = {EAGAIN, ETOOMANYREFS};
@@ -508,7 +508,7 @@ static void the_last_answers_are_sent(void)
     }
 }
 
-/* Nobody is waited for longer than that, and not by asking all the time. */
+/* No client is waited for longer than the time allowed, nor by asking all the time. */
 static void the_last_answers_are_not_waited_for(void)
 {
     begin();
@@ -521,7 +521,8 @@ static void the_last_answers_are_not_waited_for(void)
     end();
 }
 
-/* Whoever opens more connections than it may is told so a few times; then they are closed, and nothing is read. */
+/* A client that opens more connections than it may is told so a few times; further ones are closed, and nothing is
+ * read. */
 static void connections_beyond_the_allowance(void)
 {
     static char garbage[KIB(4)];

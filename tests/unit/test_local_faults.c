@@ -14,11 +14,11 @@
 
 #include "tests/check.h"
 
-#define CALLS_MAX 2000 /* of a scenario: more are no end */
+#define CALLS_MAX 2000 /* calls of a scenario: more than that never end */
 #define SMALL     1000
 #define LARGE     200000 /* samples, of which threads take care */
 
-static _Thread_local int calls_left; /* of the thread that sets it */
+static _Thread_local int calls_left; /* of the thread that sets this */
 
 static bool call_fails(int code)
 {

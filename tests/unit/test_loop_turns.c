@@ -1,4 +1,4 @@
-/* Whose turn it is: users by the time that they have had, and their clients one after the other. */
+/* The order of turns: users by the time that they have had, and their clients one after the other. */
 #include "daemon/core/schedule/loop_turns.h"
 
 #include <stddef.h>
@@ -78,7 +78,7 @@ static void connections_buy_nothing(void)
     CHECK(had[0] <= had[1] + 40 && had[1] <= had[0] + 40);
 }
 
-/* Nor do turns that take long: the other gets as many more. */
+/* Long turns are charged: the other user gets as many more. */
 static void long_turns_are_charged(void)
 {
     unsigned count[2] = {0};
@@ -94,7 +94,7 @@ static void long_turns_are_charged(void)
     CHECK(count[0] >= 9 && count[0] <= 11);
 }
 
-/* Among users who are always ready, however many, whoever comes now and then is next. */
+/* A user who comes now and then is next among users who are always ready, however many. */
 static void who_asks_for_little_is_next(void)
 {
     begin();
@@ -114,7 +114,7 @@ static void who_asks_for_little_is_next(void)
     }
 }
 
-/* Neither what was left unused nor a short absence counts. */
+/* Neither unused time nor a short absence is saved up. */
 static void nothing_is_saved_up(void)
 {
     begin();

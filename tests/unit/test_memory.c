@@ -48,7 +48,7 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t size)
     return errno ? -1 : __real_fallocate(fd, mode, offset, size);
 }
 
-/* Refused with these words; closes fd. */
+/* Checks that memory is refused with these words; closes fd. */
 static void check_refused(int fd, uint64_t size, const char *words)
 {
     struct error error = {0};
@@ -87,7 +87,7 @@ static void sizes_that_cannot_be(void)
     CHECK_EQ(memory_create(UINT64_MAX), -EINVAL);
 }
 
-/* When there are no pages left, that is said at once and nothing is kept. */
+/* Memory without pages left for it is refused at once, and nothing is kept. */
 static void memory_that_is_not_there(void)
 {
     size_t before = fds_open();

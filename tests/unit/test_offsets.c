@@ -79,7 +79,7 @@ static void values_are_copied(void)
     free(copy.values);
 }
 
-/* From the last one backwards, in half as many bytes. */
+/* Offsets are read from the last one backwards, and in half as many bytes. */
 static void any_stride_and_dtype(void)
 {
     struct offsets_copy copy;
@@ -195,7 +195,7 @@ static void rows_of_nothing(void)
     job_destroy(NULL, job);
 }
 
-/* Where the device says so. Then it is one chunk. */
+/* Few short rows are small where the device says so, and are one chunk then. */
 static void few_short_rows_are_small(void)
 {
     struct msg_job_run_params params = SCAN(1, 1, 6, 11, 11, 40, 42, 45, 45);

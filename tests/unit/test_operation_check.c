@@ -1,5 +1,5 @@
 /*
- * Which types, accumulators and options go together, each combination against a table of what is allowed.
+ * Types, accumulators and options, each combination against a table of what is allowed.
  */
 #include <errno.h>
 #include <math.h>
@@ -256,7 +256,7 @@ static const char *step_refused(const struct msg_job_submit_params *params)
     return error.message;
 }
 
-/* Their samples are what the step before has left: values of the output's dtype. */
+/* Steps take the values that the step before has left, of the output's dtype. */
 static void steps(void)
 {
     struct msg_job_submit_params params = params_of(SCAND_DTYPE_F32, SCAND_DTYPE_F64);

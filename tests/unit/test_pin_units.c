@@ -1,4 +1,4 @@
-/* Which units of imported memory are pinned, and in which order. */
+/* The units of imported memory that are pinned, and their order. */
 #include "daemon/core/memory/pin_units.h"
 
 #include "tests/check.h"
@@ -82,7 +82,7 @@ static void what_is_wanted_comes_first(void)
     pin_units_finish(&pin_units);
 }
 
-/* As many as follow each other and wait. */
+/* Several units begin at once: those that follow each other and wait. */
 static void several_at_once(void)
 {
     struct pin_units pin_units;

@@ -107,7 +107,7 @@ static void test_what_does_not_fit_waits(void)
     end();
 }
 
-/* Those of the second message stay with it, and are those that were sent. */
+/* The descriptors of the second message stay with it, and are those that were sent. */
 static void test_descriptors(void)
 {
     struct stat sent, taken;

@@ -207,7 +207,7 @@ static void first_fit_among_gaps(void)
  * Shares.
  */
 
-/* As many buffers of a size as go; how many that are. */
+/* Allocates as many buffers of a size as the pool gives. Returns how many. */
 static unsigned take_all(uint64_t size_bytes)
 {
     struct pool_run run;
@@ -217,7 +217,7 @@ static unsigned take_all(uint64_t size_bytes)
     return count;
 }
 
-/* However large the buffers of one user are, and however many, another gets one: and a third one. */
+/* Another user gets a buffer, and a third one, too, however large and many the buffers of one user are. */
 static void something_is_left_for_others(void)
 {
     static const uint64_t sizes[] = {8, 5000, 300000, MIB(1), MIB(9), LARGE};
@@ -235,7 +235,7 @@ static void something_is_left_for_others(void)
     }
 }
 
-/* Where few descriptors may be open, few small segments are made: free ones go where others are needed. */
+/* Few small segments are made where few descriptors may be open: free ones go where others are needed. */
 static void few_descriptors(void)
 {
     struct pool_run run;
@@ -249,7 +249,7 @@ static void few_descriptors(void)
     pool_end();
 }
 
-/* 64 buffers of 300 KB and 128 of 8 bytes took all of the standard pool once. */
+/* Small buffers take little of the standard pool: 64 buffers of 300 KB and 128 of 8 bytes took all of it once. */
 static void small_buffers_take_little(void)
 {
     pool_begin(63);
@@ -300,7 +300,7 @@ static void classes_make_room_for_each_other(void)
     pool_end();
 }
 
-/* Whoever is gone before it is made leaves everything as it was, or as it has become. */
+/* A client that goes at any moment of the making leaves everything as it was, or as it has become. */
 static void given_back_at_any_moment(void)
 {
     for (int units = 0; units < 12; units++) {
@@ -386,7 +386,7 @@ static void another_user_gets_another_file(void)
     }
 }
 
-/* Of a run, the segments that nobody else had stay. */
+/* The segments of a run that nobody else had stay; only those of another user are renewed. */
 static void only_what_was_anothers_is_renewed(void)
 {
     pool_begin(2);

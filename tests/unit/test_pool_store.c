@@ -1,4 +1,4 @@
-/* Memory of the pool that outlives workers: what the next one finds, and that nobody finds another's. */
+/* Memory of the pool that outlives workers: the next worker finds it, and no user finds another's. */
 #include "daemon/process/pool_store.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static struct pool_store store;
 static struct pool_keeper keeper;
 static struct pool_account accounts[USERS + 1];
 
-/* In this process, where the store is, too. Its own descriptor it would have inherited. */
+/* Replaces a segment in the store, which is in this process, too, so the descriptor is duplicated. */
 static void keep_here(void *context, size_t index, int fd)
 {
     (void)context;
@@ -109,7 +109,7 @@ static uint64_t store_filled_bytes(void)
     return bytes;
 }
 
-/* Whoever makes no page: none is made again. */
+/* Says that no memory is available, which shows that no page is made again. */
 static uint64_t nothing_available(const char **limit)
 {
     *limit = "memory of a test";
@@ -163,8 +163,8 @@ static void pages_that_cannot_be_made(void)
     pool_store_destroy(&store);
 }
 
-/* Where threads compute, large segments get large pages behind clients' backs, those that are made already as well.
- * What is in them stays. */
+/* Large segments get large pages where threads compute, behind clients' backs, also segments that are made already.
+ * Their contents stay. */
 static void large_pages(void)
 {
     size_t index = 0, large = 0;
@@ -244,7 +244,8 @@ static void taken_memory_leaves_the_pool(void)
     pool_store_destroy(&store);
 }
 
-/* Nobody has heard that a segment was made anew: neither memory, the old nor the new, is taken for the other. */
+/* Keeps nothing: the store does not hear that a segment was made anew. Neither memory, the old nor the new, is taken
+ * for the other. */
 static void keep_nothing(void *context, size_t index, int fd)
 {
     (void)context, (void)index, (void)fd;

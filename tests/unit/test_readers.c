@@ -58,7 +58,7 @@ static unsigned collect(void)
     return count;
 }
 
-/* None waits for another that hangs. Threads stay, and are used again. */
+/* Each unit has a thread, so that none waits for another that hangs. Threads stay, and are used again. */
 static void each_has_a_thread(void)
 {
     static struct task tasks[SOME];
@@ -96,7 +96,7 @@ static void more_is_left(void)
     CHECK(readers_collect(readers) == work && !work->more);
 }
 
-/* At the end: what is done soon is waited for, and nobody is notified; what hangs is left. */
+/* At the end units that are done soon are waited for, and nobody is notified; a unit that hangs is left. */
 static void the_end_is_bounded(void)
 {
     static struct task quick, hung;

@@ -1,4 +1,4 @@
-/* When the daemon's worker ends: what libscand repeats, what it reports lost, and for how long it tries. */
+/* libscand when the daemon's worker ends: what it repeats, what it reports lost, and for how long it tries. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -202,7 +202,7 @@ static void test_extents_decide(void)
     rig_end();
 }
 
-/* Whoever wrote to a job's input makes it unrepeatable, also through a second import of the same memory. */
+/* A job whose input another one wrote to cannot be repeated, also through a second import of the same memory. */
 static void test_written_input_is_lost(void)
 {
     begin();
@@ -306,7 +306,7 @@ static void test_readers_of_a_late_one(void)
     rig_end();
 }
 
-/* So does what wrote to another tensor that jobs read, which lies at `member` in a scan. */
+/* Checks the same for another tensor that jobs read, which lies at `member` in a scan. */
 static void check_third_tensor(struct scand_scan scan, size_t member, struct scand_tensor tensor, const char *message)
 {
     struct scand_tensor *third = (struct scand_tensor *)((char *)&scan + member);
@@ -409,7 +409,7 @@ static void test_no_daemon_comes_back(void)
     rig_end();
 }
 
-/* As a loop does, until the job has ended. Returns the last status of scand_dispatch. */
+/* Dispatches as a program's loop does, until the job has ended. Returns the last status of scand_dispatch. */
 static int loop_until_done(const struct scand_job *job)
 {
     struct pollfd loop = {.fd = scand_fd(session), .events = POLLIN};

@@ -1,4 +1,4 @@
-/* Which jobs libscand submits again when a worker has ended with several of them, which share memory. */
+/* The jobs that libscand submits again when a worker has ended with several of them, which share memory. */
 #include "client/lib/internal.h"
 #include "tests/unit/client_rig.h"
 
@@ -133,7 +133,7 @@ static void test_parts(void)
     rig_end();
 }
 
-/* More gaps than are kept track of. */
+/* The memory has more gaps than are kept track of. */
 static void test_many_parts(void)
 {
     begin();
@@ -159,7 +159,7 @@ static void test_gaps(void)
     rig_end();
 }
 
-/* Of ragged rows the offsets, which the program may change, say what is written. */
+/* The offsets of ragged rows, which the program may change, say what is written. */
 static void test_ragged_writer(void)
 {
     begin();

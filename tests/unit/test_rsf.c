@@ -1,5 +1,5 @@
 /*
- * RSF as scanctl reads and writes it: the text, where the samples are, and what can be wrong with both.
+ * RSF as scanctl reads and writes it: the text, the place of the samples, and errors in both.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

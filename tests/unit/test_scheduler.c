@@ -1,5 +1,5 @@
-/* Whose rows come next: turns, order inside a lane, classes, jobs that wait for others, and a random run against the
- * rules. How much each user gets is test_shares.c's. */
+/* The order of rows: turns, order inside a lane, classes, jobs that wait for others, and a random run against the
+ * rules. test_shares.c tests how much each user gets. */
 #include "daemon/core/schedule/scheduler.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static void discard(struct device *device, void *rest)
 
 static const struct device_ops ops = {.discard = discard};
 
-/* As many devices as `count`, each with room for `depth` chunks. */
+/* Begins with `count` devices, each with room for `depth` chunks. */
 static void begin_devices(unsigned count, unsigned depth)
 {
     struct device_set set = {.count = count};
@@ -306,7 +306,7 @@ static void users_take_turns(void)
         CHECK(step() == expected[i]);
 }
 
-/* And a user's lanes take turns in those of the user. */
+/* The lanes of a user take turns in those of the user. */
 static void lanes_take_turns(void)
 {
     begin(1);
@@ -317,7 +317,7 @@ static void lanes_take_turns(void)
         CHECK(step() == expected[i]);
 }
 
-/* However much the others have queued, a newcomer waits for a turn of each, not for their jobs. */
+/* A newcomer waits for a turn of each other user, not for their jobs, however much they have queued. */
 static void newcomer_waits_a_turn(void)
 {
     begin(1);
@@ -442,7 +442,7 @@ static void long_rows_take_turns(void)
     CHECK(!scheduler.turn && rests == 0 && lane_is_empty(&lanes[0]) && !fair_users[0].long_job[job->rank]);
 }
 
-/* Of a user and class one long row is begun at a time; short rows, other classes and other users do not wait. */
+/* One long row of a user and class is begun at a time; short rows, other classes and other users do not wait. */
 static void long_rows_of_a_user_wait(void)
 {
     begin(4);
@@ -527,7 +527,8 @@ static void classes_order_a_users_own_jobs(void)
         CHECK(step() == expected[i]);
 }
 
-/* It reads what the low one writes. What is before that one in its class keeps its place; what is not stays behind. */
+/* An urgent job waits for the low one whose output it reads. Jobs before that one in its class keep their place; others
+ * stay behind. */
 static void urgent_jobs_wait_for_what_they_need(void)
 {
     begin(1);
@@ -645,7 +646,7 @@ static void small_jobs_go_where_they_return_soonest(void)
     CHECK(had[0] >= 2 && had[0] <= 10); /* tried again from time to time */
 }
 
-/* Which it would have to do to their end, or cannot. */
+/* Helpers leave some jobs: those that they would have to do to their end, or cannot do. */
 static void helpers_leave_some_jobs(void)
 {
     begin_devices(2, 1);
@@ -665,8 +666,9 @@ static void helpers_leave_some_jobs(void)
     CHECK(chunks[0] && chunks[1] && owner_of(chunks[chunks[1]->device == &devices[1]]) == other);
 }
 
-/* Nothing that touches what an unfinished earlier job of its lane writes, or writes what that one reads; nothing before
- * an earlier one of its class that could have run there. Of several devices one may leave that to another. */
+/* Checks that a chunk may start: it touches nothing that an unfinished earlier job of its lane writes, and writes
+ * nothing that one reads; and it is not before an earlier job of its class that could have run there. One of several
+ * devices may leave that job to another. */
 static void check_start(const struct chunk *chunk)
 {
     const struct job *job = chunk->owner;

@@ -195,7 +195,7 @@ static void revision2_headers(void)
     CHECK_CONTAINS(error.text, "has -1 further headers");
 }
 
-/* ns in the binary header and in the first trace: the one that fits counts. */
+/* Lengths: of ns in the binary header and in the first trace, the one that fits the file counts. */
 static void lengths(void)
 {
     struct segy_file file = usual;
@@ -238,7 +238,7 @@ static void traces_that_differ(void)
     array_free(&array);
 }
 
-/* Cut at every byte but those between two traces. */
+/* Files are cut at every byte except between two traces. */
 static void truncated(void)
 {
     size_t size = segy_make(&usual, bytes);

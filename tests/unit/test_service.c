@@ -147,7 +147,7 @@ static void wrong_params(void)
     rig_end();
 }
 
-/* Unknown fields are a later version's. */
+/* A ping with unknown fields, which are a later version's, is answered. */
 static void ping(void)
 {
     rig_begin();

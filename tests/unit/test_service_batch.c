@@ -11,7 +11,7 @@ static uint64_t buffer;
 static struct msg_job_batch_params params;
 static struct msg_job_batch_result result;
 
-/* `rows` rows from a first one on, in place. */
+/* Returns a scan of `rows` rows from a first one on, in place. */
 static struct msg_job_submit_params scan_of(uint64_t rows, uint64_t first)
 {
     const struct msg_tensor tensor = {.buffer = buffer,
@@ -100,7 +100,7 @@ static void wrong_ones_among_others(void)
     rig_end();
 }
 
-/* `count` scans of the same rows, one after the other. */
+/* Returns a chain of `count` scans of the same rows, one after the other. */
 static struct msg_batch_job chain_of(uint64_t rows, uint64_t first, uint32_t count)
 {
     const struct msg_job_submit_params scan = scan_of(rows, first);
@@ -262,7 +262,7 @@ static void deadlines_of_each(void)
     rig_end();
 }
 
-/* Queued ones are dropped; those on the device end into nothing. */
+/* Jobs of a client that goes: queued ones are dropped; those on the device end without an answer. */
 static void the_client_goes(void)
 {
     for (int completed = 0; completed <= CHUNKS; completed++) {

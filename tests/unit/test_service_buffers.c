@@ -149,7 +149,7 @@ static void a_full_pool_is_busy(void)
     rig_end();
 }
 
-/* However much one user takes, another gets its small buffer at once; who is told "busy" is told until when. */
+/* A user gets its small buffer at once, however much another has; a user who is told "busy" is told until when. */
 static void the_pool_is_shared(void)
 {
     rig_begin_with(7, 2, 4);
@@ -185,7 +185,7 @@ static void too_many_buffers(void)
     rig_end();
 }
 
-/* Those that are still being made count too. */
+/* Buffers that are still being made count too. */
 static void too_many_buffers_asked_for(void)
 {
     rig_begin();
@@ -438,7 +438,7 @@ static void imports_of_other_files(void)
     rig_end();
 }
 
-/* Whole pages, of which the last unit is the rest. */
+/* Imports of several units are of whole pages, and the last unit is the rest. */
 static void imports_of_several_units(void)
 {
     rig_begin();
@@ -473,7 +473,7 @@ static void imports_that_cannot_be_pinned(void)
     rig_end();
 }
 
-/* Staging would be of no use. */
+/* An import on a lost device fails, since staging would be of no use. */
 static void import_on_a_lost_device(void)
 {
     rig_begin();

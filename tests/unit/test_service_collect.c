@@ -6,7 +6,7 @@
 #define BERT ((uid_t)1001)
 #define JOBS 100
 
-/* Of each of whose jobs a chunk has come back, all at once. */
+/* The client; a chunk of each of its jobs has come back, all at once. */
 static struct caller *anna;
 static struct chunk *returned;
 

@@ -86,7 +86,7 @@ static void few_users_with_many(void)
     rig_end();
 }
 
-/* Even where every place that others may have is taken there are some for who runs the daemon. */
+/* The user who runs the daemon finds places even where every place that others may have is taken. */
 static void many_users(void)
 {
     begin();
@@ -103,7 +103,7 @@ static void many_users(void)
     rig_end();
 }
 
-/* However many connections 254 users hold, others who have none find room. */
+/* Users who have nothing find room, however many connections 254 users hold. */
 static void users_who_have_nothing(void)
 {
     begin();
@@ -134,8 +134,8 @@ static unsigned connects(uid_t uid, unsigned most)
     return count;
 }
 
-/* Who connects on and on has so many connections in a second, although it has none in between, and others have theirs.
- */
+/* A user who connects on and on has so many connections in a second, although it has none in between, and others have
+ * theirs. */
 static void connections_on_and_on(void)
 {
     struct msg_hello_params params = {1, PROTOCOL_VERSION, "test", 0};
@@ -238,7 +238,7 @@ static bool is_held_up(struct caller *user, uint64_t own, uint64_t others)
     return paused;
 }
 
-/* Beyond a user's bound, or half of what others leave, its connections go on as their own answers are read. */
+/* The connections of a user beyond its bound, or half of what others leave, go on as their own answers are read. */
 static void unread_answers_of_a_user(void)
 {
     begin();
@@ -257,7 +257,7 @@ static void unread_answers_of_a_user(void)
     rig_end();
 }
 
-/* Nor do many users take them all: each may have half of what others leave. */
+/* Many users do not take all descriptors either: each may have half of what others leave. */
 static void descriptors_of_many_users(void)
 {
     begin();
@@ -278,7 +278,7 @@ static void descriptors_of_many_users(void)
     rig_end();
 }
 
-/* Where the process may have few descriptors, few of them wait. */
+/* Few descriptors wait where the process may have few. */
 static void descriptors_where_there_are_few(void)
 {
     begin();
@@ -294,7 +294,7 @@ static void descriptors_where_there_are_few(void)
     rig_end();
 }
 
-/* Nor are there many connections then, and they are shared out by the same rule. */
+/* There are few connections then, too, and they are shared by the same rule. */
 static void connections_where_there_are_few(void)
 {
     begin();

@@ -1,5 +1,5 @@
-/* Device memory that processes share, through the service: a client's imported, the daemon's created and exported, what
- * is refused, and clients that go meanwhile. */
+/* Device memory that processes share, through the service: a client's memory imported, the daemon's created and
+ * exported, refusals, and clients that go meanwhile. */
 #include "tests/unit/service_rig.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ static void begin(void)
     rig.manual.device.info.memory_limit_bytes = MIB(64);
 }
 
-/* Who may use handles. */
+/* Greets as the user who may use handles. */
 static struct caller *owner_greet(void)
 {
     return user_greet(RIG_OWNER);
@@ -109,7 +109,8 @@ static void imports_by_descriptor(void)
     rig_end();
 }
 
-/* It may be that of anything, whose end may last: a reader closes it, and it counts until then. */
+/* Readers close an import's descriptor, which may be of anything, so that closing may last; the descriptor counts until
+ * then. */
 static void readers_close_descriptors(void)
 {
     int ends[2];
@@ -132,7 +133,7 @@ static void readers_close_descriptors(void)
     rig_end();
 }
 
-/* It is the client's own memory: nothing of its quota, nor of the daemon's. */
+/* Imported memory is the client's own: it counts for neither the client's quota nor the daemon's memory. */
 static void imports_are_not_the_daemons_memory(void)
 {
     struct msg_stats_result stats;
@@ -219,7 +220,7 @@ static void imports_on_several_devices(void)
     rig_end();
 }
 
-/* Opening says itself what is wrong. */
+/* An import that the device refuses fails with the device's words. */
 static void imports_that_the_device_refuses(void)
 {
     begin();

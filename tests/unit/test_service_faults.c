@@ -10,7 +10,7 @@
 
 static unsigned refusals; /* of a scenario */
 
-/* Work and chunks run to their end; the chunk that is completed as the n-th comes back with an error. */
+/* Runs work and chunks to their end; the chunk that is completed as the n-th comes back with an error. */
 static void finish_all(unsigned *chunks_left)
 {
     while (rig.work_count + rig.manual.out_count > 0) {

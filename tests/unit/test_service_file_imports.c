@@ -54,7 +54,7 @@ static void arguments_are_checked(void)
     end();
 }
 
-/* Read-only descriptors and files that are sealed against writing are what people have. */
+/* Read-only descriptors, and files that are sealed against writing, are accepted: they are what people have. */
 static void read_only_memory_is_taken(void)
 {
     begin();
@@ -123,7 +123,7 @@ static void chunks_that_span_too_much_are_refused(void)
     end();
 }
 
-/* Of rows or columns with gaps between them only these are read, and what lies between them stands for nothing. */
+/* Only the samples are read of rows or columns with gaps between them; what lies in the gaps does not matter. */
 static void gaps_are_left_out(void)
 {
     static const struct {

@@ -190,7 +190,7 @@ static void a_long_row_keeps_its_bytes(void)
  * Order.
  */
 
-/* The next chunks are read before a device has room for them, and no more of them than may be. */
+/* Some chunks are read before a device has room for them, but no more than may be. */
 static void some_chunks_are_read_ahead(void)
 {
     begin();
@@ -206,7 +206,7 @@ static void some_chunks_are_read_ahead(void)
     end();
 }
 
-/* Memory that a client writes by one buffer, and reads as a file by another. */
+/* Memory that a client writes by one buffer, and reads as a file by another, is read after it is written. */
 static void what_an_earlier_job_writes_is_read_after_it(void)
 {
     begin();
@@ -494,7 +494,7 @@ static void readers_close_what_is_no_memory(void)
     end();
 }
 
-/* Of whoever sends more and more of them nothing is read until they are closed. */
+/* A client that sends more and more descriptors is not read from until they are closed. */
 static void what_is_being_closed_is_bounded(void)
 {
     int ends[2], many[100];
@@ -518,7 +518,7 @@ static void what_is_being_closed_is_bounded(void)
     end();
 }
 
-/* So it is where helpers have what is yet to be imported. */
+/* The same bound holds where helpers have what is yet to be imported. */
 static void what_is_being_imported_is_bounded(void)
 {
     int many[100];

@@ -169,7 +169,8 @@ static void what_is_wrong_is_refused(void)
     rig_end();
 }
 
-/* As many connections as a user has, each with all groups: the list stays right, page by page, and cancelling too. */
+/* The list of jobs stays right, page by page, and cancelling too, with as many connections as a user has, each with all
+ * groups. */
 static void all_groups_of_many(void)
 {
     rig_begin();
@@ -213,7 +214,7 @@ static void traces_name_groups(void)
     rig_end();
 }
 
-/* At any moment: with a job out, one queued and one done. */
+/* A client goes at any moment: with a job out, one queued and one done. */
 static void the_client_goes(void)
 {
     uint64_t buffer;

@@ -134,7 +134,7 @@ static void jobs_are_counted(void)
     rig_end();
 }
 
-/* Whatever they say otherwise: there is nothing to do, and nothing goes to the device. */
+/* Jobs of nothing have nothing to do, and nothing goes to the device, whatever else they say. */
 static void jobs_of_nothing(void)
 {
     uint64_t buffer;
@@ -302,7 +302,7 @@ static void full_queues_are_busy(void)
  * Cancelling.
  */
 
-/* Offsets of jobs that are not done take so much memory and no more. */
+/* Offsets of jobs that are not done have a bound of memory, beyond which a client is told "busy". */
 static void full_of_offsets_is_busy(void)
 {
     uint64_t buffer;
@@ -414,7 +414,7 @@ static void progress_is_told_when_asked_for(void)
     rig_end();
 }
 
-/* Whoever does not read gets fewer notifications, not more of them waiting; and the answer all the same. */
+/* A client that does not read gets fewer notifications, not more of them waiting; and it gets the answer. */
 static void progress_does_not_pile_up(void)
 {
     uint64_t buffer;
@@ -436,7 +436,8 @@ static bool is_ending(struct caller *user, uint32_t msgid)
     return answer.arrived && answer.method == METHOD_job_ending && answer.ending.job == msgid;
 }
 
-/* Once, when nothing but the last chunk is out: when the one before it is done, or when it is handed out. */
+/* The ending is told once, when only the last chunk is out: when the chunk before it is done, or when it is handed out.
+ */
 static void ending_is_told_when_asked_for(void)
 {
     uint64_t buffer;
@@ -613,7 +614,7 @@ static void gone_with_queued_and_running_jobs(void)
     rig_end();
 }
 
-/* Nothing of the others' is in the way when a client goes whose turn it was. */
+/* The jobs of others go on when a client goes whose turn it was. */
 static void gone_in_the_midst_of_turns(void)
 {
     for (int who = 0; who < 3; who++) {

@@ -119,7 +119,7 @@ static void jobs_come_in_pages(void)
     rig_end();
 }
 
-/* Of several clients too, by their numbers, whoever has them. */
+/* Pages mix the jobs of several clients, by their numbers, whoever has them. */
 static void pages_mix_clients(void)
 {
     uint64_t buffers[2];
@@ -158,7 +158,7 @@ static void clients_are_listed(void)
     rig_end();
 }
 
-/* However long they are out, beside a chunk of four rows. */
+/* Small jobs are charged by bytes, however long they are out, beside a chunk of four rows. */
 static void small_jobs_are_charged_by_bytes(void)
 {
     uint64_t buffer;
@@ -230,7 +230,7 @@ static void clients_come_in_pages(void)
     rig_end();
 }
 
-/* Root and the daemon's own user see everything, others of each other only who uses how much. */
+/* Details are private: root and the daemon's own user see everything, other users only who uses how much. */
 static void details_are_private(void)
 {
     uint64_t buffer;

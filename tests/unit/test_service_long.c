@@ -33,7 +33,7 @@ static void leave_off(size_t index)
     rig_collect();
 }
 
-/* Of another user's jobs all end between slices; rows and trace count the row once. */
+/* All jobs of another user end between slices; rows and event log count the row once. */
 static void others_run_between_slices(void)
 {
     uint64_t buffer, small;
@@ -76,7 +76,7 @@ static void a_long_row_is_cancelled(void)
     rig_end();
 }
 
-/* Between two slices, while others have the device, it is gone at once. */
+/* A long row is cancelled at once between two slices, while others have the device. */
 static void a_long_row_is_cancelled_at_rest(void)
 {
     uint64_t buffer, other;
@@ -92,7 +92,7 @@ static void a_long_row_is_cancelled_at_rest(void)
     rig_end();
 }
 
-/* Nothing of a client that has gone stays with a device for longer than a slice, and a drain waits for no more. */
+/* The rows of a client that has gone stay with a device for a slice at most, and a drain waits for no more. */
 static void a_client_goes(void)
 {
     uint64_t buffer;

@@ -108,7 +108,7 @@ static void few_are_read_at_once(void)
     end();
 }
 
-/* Many jobs of a connection are one piece of work at a time, and each of its units is bounded. */
+/* The jobs of a connection are one piece of work at a time, and each of its units is bounded. */
 static void units_and_connections(void)
 {
     begin();
@@ -127,7 +127,7 @@ static void units_and_connections(void)
     end();
 }
 
-/* They are freed by helpers, in turns, and count until then; few in the loop. */
+/* Many offsets are freed by helpers, in turns, and count until then; few are freed in the loop. */
 static void many_are_freed_by_helpers(void)
 {
     begin();
@@ -165,7 +165,8 @@ static void wrong_ones_count(void)
     end();
 }
 
-/* None of its class passes it, nor what needs one that does not. Rows are then what the offsets say. */
+/* Order stays: no job of its class passes it, nor a job that needs one that does not. Rows are then what the offsets
+ * say. */
 static void order_stays(void)
 {
     begin();
@@ -214,7 +215,7 @@ static void other_connections_go_on(void)
     end();
 }
 
-/* They may be the result of a job before, however few they are; a job behind may write there once they are read. */
+/* Offsets may be the result of a job before, however few they are; a job behind may write there once they are read. */
 static void offsets_that_jobs_write(void)
 {
     begin();
@@ -247,7 +248,7 @@ static void offsets_that_jobs_write(void)
     end();
 }
 
-/* Once few are read, in the loop or after the job that writes them, the job is a small one. */
+/* A job is a small one once few offsets are read, in the loop or after the job that writes them. */
 static void few_rows_are_small(void)
 {
     begin();
@@ -277,7 +278,8 @@ static void few_rows_are_small(void)
     end();
 }
 
-/* Cancelled, late, or left by their client: before a helper has them, while one has, and between two units. */
+/* A job ends meanwhile, cancelled, late, or left by its client: before a helper has its offsets, while one has, and
+ * between two units. */
 static void ended_meanwhile(void)
 {
     for (int when = 0; when < 3; when++) {
@@ -330,7 +332,7 @@ static void the_daemon_drains(void)
     end();
 }
 
-/* Of a connection, of a user, and of all. What is refused for that says when to come back. */
+/* The memory of offsets is bounded for a connection, for a user, and for all. A refusal says when to come back. */
 static void memory_is_bounded(void)
 {
     const uint64_t each = MOST * sizeof(uint64_t), client_jobs = LIMIT_CLIENT_OFFSETS_BYTES / each,

@@ -7,11 +7,11 @@
 
 #define ANNA  ((uid_t)1000)
 #define UNITS 6
-/* As much as a helper pins at once. The first row lies in the first unit, and each further one in the last of such a
- * run. */
+/* The size that a helper pins at once. The first row lies in the first unit, and each further one in the last unit of
+ * such a run. */
 #define RUN_BYTES (PIN_UNITS_AT_ONCE * PIN_UNIT_BYTES)
 
-/* Rows of 100 samples, each at the beginning of another unit, from one of them on; a row is a chunk. */
+/* Returns rows of 100 samples, each at the beginning of another unit, from one of them on; a row is a chunk. */
 static struct msg_tensor rows_of(uint64_t buffer, uint64_t first, uint64_t rows)
 {
     return (struct msg_tensor){.buffer = buffer,
@@ -111,7 +111,7 @@ static void chunks_start_when_their_unit_is_pinned(void)
     rig_end();
 }
 
-/* Of the helpers each has begun on a unit, so what is wanted comes right after those. */
+/* Units that a job waits for are pinned right after those on which helpers have begun. */
 static void what_a_job_waits_for_is_pinned_first(void)
 {
     uint64_t buffer;
@@ -223,7 +223,7 @@ static void small_jobs_on_memory_that_is_not_pinned(void)
     }
 }
 
-/* Nobody pins what nobody waits for. */
+/* A unit that nobody waits for is not pinned. */
 static void released_while_it_is_pinned(void)
 {
     uint64_t buffer;

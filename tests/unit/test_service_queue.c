@@ -224,7 +224,7 @@ static void urgent_jobs_overtake(void)
     rig_end();
 }
 
-/* Bert's are no less urgent to him. */
+/* Others keep their share: Bert's jobs are no less urgent to him. */
 static void others_keep_their_share(void)
 {
     uint64_t buffer;
@@ -239,7 +239,7 @@ static void others_keep_their_share(void)
     rig_end();
 }
 
-/* Cancelled while it waits behind more urgent ones, and while one of those waits for it. */
+/* A job is cancelled while it waits behind more urgent ones, and while one of those waits for it. */
 static void cancel_what_is_needed(void)
 {
     uint64_t buffer;
@@ -263,7 +263,7 @@ static void cancel_what_is_needed(void)
  * Full queues.
  */
 
-/* Fills a connection's queue with jobs of 100 rows; when the next one should be tried again. */
+/* Fills a connection's queue with jobs of 100 rows. Returns when the next one should be tried again. */
 static uint32_t fill(struct caller *user, uint64_t buffer)
 {
     while (user->client->job_count < LIMIT_CLIENT_JOBS)

@@ -9,7 +9,7 @@
 
 #define SMALL KIB(256)
 
-/* Everybody gets so much of one quota, and everything of the others. */
+/* Grants everybody so much of one quota, and everything of the others. */
 static void grant(enum quota quota, uint64_t most)
 {
     struct grants grants = {.standard.weight = 1};
@@ -77,7 +77,7 @@ static void host_memory(void)
     rig_end();
 }
 
-/* Beyond it imports are staged, which is not refused; what is given back counts no more. */
+/* Imports beyond the quota of pinned memory are staged, which is not refused; what is given back counts no more. */
 static void pinned_memory(void)
 {
     rig_begin();
@@ -101,7 +101,7 @@ static void pinned_memory(void)
     rig_end();
 }
 
-/* Small jobs work on memory as it is, so one on memory that is staged is none. */
+/* A job on staged memory is not small, since small jobs work on memory as it is. */
 static void staged_jobs_are_not_small(void)
 {
     rig_begin();
@@ -244,7 +244,7 @@ static void connections_that_say_nothing(void)
     rig_end();
 }
 
-/* Of a first message with descriptors nothing stays open. */
+/* No descriptor of a refused first message stays open. */
 static void an_import_that_is_not_admitted(void)
 {
     rig_begin();
@@ -283,7 +283,7 @@ static void weigh(unsigned weight)
     service_configure(&rig.service, &grants);
 }
 
-/* Of the next 80 chunks, those that are Anna's. */
+/* Returns how many of the next 80 chunks are Anna's. */
 static unsigned annas_chunks(void)
 {
     unsigned count = 0;

@@ -29,7 +29,7 @@ struct held {
     bool releasing; /* its release has been asked for, and may be done */
 };
 
-/* Of each connection what is known from its answers; and of each user the largest quotas there were. */
+/* The model: what is known of each connection from its answers; and each user's largest quotas so far. */
 static struct asked requests[RIG_USERS][MSGIDS];
 static unsigned unanswered[RIG_USERS];
 static struct held held[RIG_USERS][LIMIT_CLIENT_BUFFERS];
@@ -113,7 +113,7 @@ static void model_note(size_t who, const struct asked *request, const struct ans
         model_give(who, (struct held){buffer, request->number, request->method == METHOD_buffer_create, false});
 }
 
-/* Host memory that a user surely has, of the pool alone where that is asked. */
+/* Returns the host memory that a user surely has, of the pool alone if asked. */
 static uint64_t model_bytes(uid_t uid, bool of_pool)
 {
     uint64_t bytes = 0;
@@ -124,7 +124,8 @@ static uint64_t model_bytes(uid_t uid, bool of_pool)
     return bytes;
 }
 
-/* After any step: nobody has less than it was told, nor more than was ever granted, and users add up to the pool. */
+/* Checks, after any step, that nobody has less than it was told, nor more than was ever granted, and that users add up
+ * to the pool. */
 static void check_accounts(void)
 {
     uint64_t pool_bytes = 0;
@@ -138,7 +139,7 @@ static void check_accounts(void)
     CHECK(rig.pool.bytes.used == pool_bytes && pool_bytes <= rig.pool.bytes.most);
 }
 
-/* Once nothing is under way: everybody has what it was told, and nothing else. */
+/* Checks, once nothing is under way, that everybody has what it was told, and nothing else. */
 static void check_settled(void)
 {
     unsigned open[UIDS] = {0}, clients = 0;
@@ -277,7 +278,7 @@ static struct msg_buffer_create_params some_creation(void)
         .size = below(60 * RIG_ROW_BYTES), .place = below(2), .device = below(4), .sharing = below(3)};
 }
 
-/* By descriptor; by handle, which users may not, or both. */
+/* Asks for an import of device memory by descriptor; or by handle, which users may not, or both. */
 static uint32_t some_device_import(struct caller *user)
 {
     struct msg_buffer_import_device_params params = {
@@ -399,7 +400,7 @@ static void some_step(void)
     check_accounts();
 }
 
-/* Until nothing is under way: then every request of those who are still there has its answer. */
+/* Runs until nothing is under way: then every request of clients who are still there has its answer. */
 static void settle(void)
 {
     do {

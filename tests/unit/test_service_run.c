@@ -1,5 +1,5 @@
-/* job.run through the service: a job as steps, which are named in what is refused, and the bounds of what a client may
- * ask for. */
+/* Tests of job.run through the service: a job as steps, which refusals name, and the bounds of what a client may ask
+ * for. */
 #include "tests/unit/service_rig.h"
 
 #include "daemon/core/clients.h"
@@ -36,7 +36,7 @@ static union msg_step reduce_step(uint32_t reduction)
     return (union msg_step){.reduce = {.operation = OPERATION_reduce, .reduction = reduction}};
 }
 
-/* `steps` scans. */
+/* Returns a job of `steps` scans. */
 static struct msg_job_run_params scans(struct msg_tensor input, struct msg_tensor output, uint32_t steps)
 {
     struct msg_job_run_params params = {.input = input, .output = output, .axis = 1, .steps_count = steps};
@@ -178,7 +178,7 @@ static void messages_name_the_step(void)
     rig_end();
 }
 
-/* More tensors than a job may have, in steps that are all there may be. */
+/* Operands are bounded: more tensors than a job may have, in as many steps as there may be. */
 static void operands_are_bounded(void)
 {
     uint64_t buffer;

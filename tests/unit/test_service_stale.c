@@ -40,7 +40,7 @@ static uint32_t submit(struct place from, struct place to)
     return submit_params(scan_of(from, to));
 }
 
-/* To be refused at once, though its output is known. */
+/* Submits a job that is refused at once, though its output is known. */
 static uint32_t submit_wrong(struct place from, struct place to)
 {
     struct msg_job_submit_params params = scan_of(from, to);
@@ -127,7 +127,8 @@ static void coefficients_fail_too(void)
     end();
 }
 
-/* Order alone is no reason: who writes what the failed one writes or reads, needs nothing of it. */
+/* Jobs that only wait for a failed one go on: a job that writes what the failed one writes or reads needs nothing of
+ * it. */
 static void what_only_waits_goes_on(void)
 {
     begin();
@@ -141,7 +142,7 @@ static void what_only_waits_goes_on(void)
     end();
 }
 
-/* Of what the failed one was to write, some is written by another one before it is read. */
+/* Another job writes a part of what the failed one was to write, before it is read. */
 static void replaced_in_part(void)
 {
     begin();
@@ -218,7 +219,8 @@ static void cancelled_while_it_runs(void)
     end();
 }
 
-/* Sent before the answer to the refused one could be read; and afterwards, without anything being written anew. */
+/* Jobs are sent before the answer to the refused one could be read; and afterwards, without anything being written
+ * anew. */
 static void refused_ones(void)
 {
     begin();
@@ -295,7 +297,7 @@ static void outputs_that_do_not_fit(void)
     end();
 }
 
-/* Of outputs far from each other the range between them is kept. A released buffer takes it along. */
+/* One range is kept of a buffer, also for outputs far from each other. A released buffer takes it along. */
 static void one_range_of_a_buffer(void)
 {
     begin();

@@ -128,7 +128,7 @@ static void a_large_import_is_cut(void)
     rig_end();
 }
 
-/* Letting go of it is cut by pieces. */
+/* The release of a large import is cut into pieces. */
 static void a_large_release_is_cut(void)
 {
     begin();
@@ -148,7 +148,7 @@ static void a_large_release_is_cut(void)
     rig_end();
 }
 
-/* Whoever leaves is not imported for any longer. */
+/* The import of a client that leaves is not finished. */
 static void gone_while_pages_are_made(void)
 {
     struct stat status;

@@ -26,7 +26,7 @@ static bool created(struct caller *user, uint32_t msgid)
     return answered(user, msgid, METHOD_buffer_create, NULL);
 }
 
-/* Carl has both large segments. */
+/* Begins with both large segments taken by Carl. */
 static struct caller *begin_full(void)
 {
     rig_begin_with(2, 2, 4);
@@ -57,7 +57,7 @@ static void what_is_there_is_not_waited_for(void)
     rig_end();
 }
 
-/* At its end it is told what it would have been told at once. */
+/* A request waits no longer than asked for; at the end it is told what it would have been told at once. */
 static void waits_no_longer_than_asked_for(void)
 {
     begin_full();
@@ -77,7 +77,7 @@ static void waits_no_longer_than_asked_for(void)
     rig_end();
 }
 
-/* However many requests of one user wait, another's first one is next but one at most. */
+/* Users take turns: another user's first request is next but one at most, however many requests of one user wait. */
 static void users_take_turns(void)
 {
     struct caller *carl = begin_full(), *anna = user_greet(ANNA), *bert = user_greet(BERT);
@@ -123,7 +123,7 @@ static void only_so_many_wait(void)
     rig_end();
 }
 
-/* Whoever leaves waits for nothing, and what it had goes to others that wait. */
+/* A client that leaves waits for nothing, and what it had goes to others that wait. */
 static void gone_while_waiting(void)
 {
     struct caller *carl = begin_full(), *anna = user_greet(ANNA), *same = user_greet(ANNA), *bert = user_greet(BERT);

@@ -145,8 +145,8 @@ static void check_shares(const uint64_t *before, int count)
  * The bounds.
  */
 
-/* With users who stream without pause, and have for any time, a new one's first chunk is started after those in flight
- * and at most one of each other user. */
+/* A new user's first chunk is started after those in flight and at most one of each other user, among users who stream
+ * without pause for any time. */
 static void newcomers_wait_a_chunk_of_each(void)
 {
     state = random_seed();
@@ -226,7 +226,8 @@ static void idleness_earns_nothing(void)
     CHECK(streams[0].started > 4000);
 }
 
-/* Nor does one who has much queued, of which each job waits for the one before: what it could not take is gone, too. */
+/* A user with much queued, where each job waits for the one before, does not earn either: what it could not take is
+ * gone, too. */
 static void waiting_earns_nothing(void)
 {
     state = random_seed();

@@ -212,7 +212,7 @@ static void an_address_in_use_stays(void)
     forget(path);
 }
 
-/* As when a supervisor is killed, and its worker takes a moment longer to end. */
+/* Checks a socket whose supervisor is killed while its worker takes a moment longer to end. */
 static void check_orphan(bool reaped)
 {
     struct error error;
@@ -413,7 +413,7 @@ static void a_path_without_a_folder(void)
     CHECK_EQ(chdir(before), 0);
 }
 
-/* Several start at once over a stale socket: one gets it, and keeps it. */
+/* Several daemons start at once over a stale socket: one gets it, and keeps it. */
 static void one_of_many_wins(void)
 {
     enum { MANY = 8 };

@@ -1,4 +1,4 @@
-/* Who has no processor, and who has no need of one. */
+/* Processes without a processor, and processes that need none. */
 #include "daemon/process/starvation.h"
 
 #include <pthread.h>
@@ -63,7 +63,7 @@ static bool is_starved(pid_t child)
     return starvation_check(&starvation, child, PERIOD_MS);
 }
 
-/* Both have one processor, which is for the idle one when nobody else wants it. */
+/* Two processes share one processor, which is for the idle one when nobody else wants it. */
 static void beside_another(void)
 {
     pid_t other = child_begin(SCHED_OTHER, run_for_ever), idle = child_begin(SCHED_IDLE, run_for_ever);

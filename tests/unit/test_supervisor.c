@@ -27,7 +27,7 @@
  * added: after it served. */
 enum { SERVE = 1000, SERVE_STOPPED, SERVE_STILL, SERVED = 2000 };
 
-/* Shared with all processes of a test. */
+/* The plan of a test, shared with all its processes. */
 static struct plan {
     atomic_uint workers;         /* that ran */
     _Atomic pid_t worker;        /* the latest of them */
@@ -61,7 +61,7 @@ int __wrap_socketpair(int domain, int type, int protocol, int ends[2])
     return call_fails("socketpair") ? -1 : __real_socketpair(domain, type, protocol, ends);
 }
 
-/* In place of the daemon's. */
+/* Replaces the daemon's worker. */
 int worker_run(const struct options *options, const struct worker_ends *ends, struct shared_page *shared_page)
 {
     sigset_t signals;
@@ -210,7 +210,7 @@ static unsigned count_of(const char *text, const char *words)
 
 static char log_text[16384];
 
-/* Until the worker after the planned ones serves; then SIGTERM. */
+/* Waits until the worker after the planned ones serves; then sends SIGTERM. */
 static void live_through(unsigned planned)
 {
     static struct rig rig;
@@ -260,7 +260,7 @@ static void settings_that_cannot_be(void)
     rig_end(&rig, log_text, sizeof log_text);
 }
 
-/* At the first start and after a death, ten times in a row. */
+/* Starts fail at the beginning and after a death, ten times in a row. */
 static void starts_that_fail(void)
 {
     static const char *const calls[] = {"fork", "socketpair"};
@@ -323,7 +323,7 @@ static void a_stopped_worker_can_be_ended(void)
     rig_end(&rig, log_text, sizeof log_text);
 }
 
-/* Stopped, or alive and without progress; the daemon goes on with the next one, and is told why. */
+/* Workers hang, stopped, or alive and without progress; the daemon goes on with the next one, and tells why. */
 static void workers_that_hang(void)
 {
     static const int hangs[] = {SERVE_STOPPED, SERVE_STILL};
@@ -345,7 +345,7 @@ static void workers_that_hang(void)
     }
 }
 
-/* As often as the manager wants, with a watchdog of the daemon's own or without. */
+/* The manager hears WATCHDOG=1 as often as it wants, with a watchdog of the daemon's own or without. */
 static void the_manager_hears_of_life(void)
 {
     for (int own = 0; own < 2; own++) {

@@ -110,7 +110,7 @@ static void extent_survives_overflow(void)
     check_outside(vector(1, 0, UINT64_MAX), UINT64_MAX);
 }
 
-/* 2^62 elements of the same four bytes are inside; as an output they overlap. */
+/* An input of 2^62 elements at the same four bytes is inside; as an output they overlap. */
 static void broadcast_is_inside(void)
 {
     struct extent extent;
@@ -290,7 +290,7 @@ static void strides_of_nothing_are_replaced(void)
     CHECK_EQ(rows.output_outer_strides[0], 4);
 }
 
-/* Of a reduction the results are one for each row, of ragged rows, too. */
+/* A reduction has one result for each row, for ragged rows, too. */
 static void rows_are_reduced(void)
 {
     struct scan_rows rows;
@@ -446,7 +446,8 @@ static bool elements_overlap(const struct msg_tensor *tensor)
     return false;
 }
 
-/* Some dimension's step does not clear what all the dimensions of smaller or equal steps reach: what may be refused. */
+/* True when some dimension's step does not clear what all the dimensions of smaller or equal steps reach: such a tensor
+ * may be refused. */
 static bool is_nested(const struct msg_tensor *tensor)
 {
     for (uint32_t k = 0; k < tensor->shape_count; k++) {
@@ -484,7 +485,7 @@ static void random_disjoint(void)
     CHECK(needlessly_refused < TRIALS / 8);
 }
 
-/* Any array that was allocated, sliced, reversed and transposed, as NumPy does, is accepted. */
+/* Accepts any array that was allocated, sliced, reversed and transposed, as NumPy does. */
 static void random_slices_are_disjoint(void)
 {
     uint64_t state = random_seed();

@@ -46,7 +46,7 @@ static void what_is_not_utf8_goes(void)
     check_clean("\xf4\x90\x80\x80", "????");
 }
 
-/* Where text enters: names as messages bring them, and errors that quote what was sent. */
+/* Text is cleaned where it enters: names as messages bring them, and errors that quote what was sent. */
 static void messages_bring_clean_text(void)
 {
     struct bytes bytes = {.size = 0};

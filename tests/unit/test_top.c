@@ -129,7 +129,7 @@ static void long_lists_are_cut(void)
     CHECK(!strstr(text, "more"));
 }
 
-/* On 80 columns all that says what runs, and for whom, is there. */
+/* Screens of 80 columns show everything that says what runs, and for whom. */
 static void narrow_screens(void)
 {
     struct scand_client_info client = {

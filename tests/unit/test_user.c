@@ -54,7 +54,7 @@ static void accounts_outlive_connections(void)
     CHECK(user_acquire(&table, ANNA) == anna && anna->fair.account_ns[0] == 1000);
 }
 
-/* Some at once, then so many a second, which going away does not change. */
+/* Connections have an allowance: some at once, then so many a second, which going away does not change. */
 static void connections_have_an_allowance(void)
 {
     const uint64_t second_us = 1000000;
@@ -167,7 +167,7 @@ static void sums_do_not_overflow(void)
     CHECK_EQ(checked(anna, QUOTA_HOST_MEMORY, 1), -EDQUOT);
 }
 
-/* Who has more than a new quota keeps it, and gets nothing until it has given back enough. */
+/* A user who has more than a new quota keeps it, and gets nothing until it has given back enough. */
 static void a_quota_shrinks(void)
 {
     users_init(&table);

@@ -39,7 +39,7 @@ static struct job stack_of(uint64_t rows, uint64_t length)
     return job;
 }
 
-/* As devices see operands. */
+/* Begins a job with operands as devices see them. */
 static void begin(struct job *job)
 {
     for (uint32_t i = OPERAND_FURTHER; i < job->operand_count; i++) {
@@ -129,7 +129,7 @@ static void shared_ones_are_read_once(void)
     CHECK(chunk.count == 1 && chunk.operands->length == 50 && !values_are_left(&job));
 }
 
-/* Nothing is looked at of what is no index, has no elements, or is a plain job's. */
+/* Nothing is checked of an operand that is no index, has no elements, or belongs to a plain job. */
 static void what_needs_no_look(void)
 {
     struct job job = stack_of(4, 50);
@@ -151,7 +151,7 @@ static void what_needs_no_look(void)
     CHECK(!values_are_left(&job));
 }
 
-/* Two steps with an index each: one after the other, each named as its step's. */
+/* Two steps have an index each: one is checked after the other, each named as its step's. */
 static void one_operand_after_another(void)
 {
     struct chunk chunk;

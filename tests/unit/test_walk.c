@@ -9,7 +9,7 @@
 /* Walks a string literal, its final zero byte left out. */
 #define WALK(LITERAL, LENGTH) walk_copy((const uint8_t *)(LITERAL), sizeof(LITERAL) - 1, LENGTH)
 
-/* In memory of exactly that size, so that a sanitizer sees a read beyond it. */
+/* Walks over a copy in memory of exactly its size, so that a sanitizer sees a read beyond it. */
 static int walk_copy(const uint8_t *bytes, size_t size, size_t *length)
 {
     uint8_t *copy = malloc(size ? size : 1);

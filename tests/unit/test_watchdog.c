@@ -120,7 +120,8 @@ static void a_chunk_that_stays(void)
     CHECK_CONTAINS(cause, "device 1 has had a chunk of job 17 of user 1000 for 48.0 s, where 48.0 s are allowed");
 }
 
-/* Only the time counts in which its threads have processors; but they may not wait for ever. */
+/* Only the time in which its threads have processors counts for a device that computes; but they may not wait for ever.
+ */
 static void threads_that_compute(void)
 {
     begin(PHASE_SERVING);
