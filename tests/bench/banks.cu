@@ -7,8 +7,8 @@
 #include "tests/bench/banks.h"
 
 #define THREADS 1024
-#define LOADS   8   /* on their way at once, per thread */
-#define ROUNDS  256 /* of those */
+#define LOADS   8   /* loads of a thread that are on their way at once */
+#define ROUNDS  256 /* rounds of loads */
 #define RUNS    21
 #define DEVICE  static __device__ __forceinline__
 
@@ -16,7 +16,7 @@ struct lanes {
     int element[BANK_LANES];
 };
 
-/* Volatile, so that each is made; the value is what keeps the destination registers apart. */
+/* Loads a word, volatile, so that each load is made; the values keep the destination registers apart. */
 DEVICE void load(unsigned address, uint32_t *value)
 {
     asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(*value) : "r"(address));

@@ -44,8 +44,8 @@ struct bank_pattern {
 };
 
 /*
- * Clock cycles per load of a warp, `bytes` (4, 8 or 16) per lane, on a processor that does nothing else. Returns a
- * cudaError_t.
+ * Measures clock cycles per load of a warp, `bytes` (4, 8 or 16) per lane, on a processor that does nothing else.
+ * Returns a cudaError_t.
  */
 int bank_cycles(const struct bank_pattern *pattern, int bytes, double *cycles);
 

@@ -20,16 +20,16 @@ enum bench_sameness { BENCH_NOT_COMPARED, BENCH_SAME, BENCH_DIFFERENT };
  */
 struct bench_row {
     char name[40];
-    char shape[40];      /* rows x samples, and what is not usual about them */
-    char accumulator[8]; /* what sums are kept in */
-    char kernel[32];     /* of the default path: which kernel it chose (kernels/cuda/select/select.h) */
+    char shape[40];      /* rows x samples, and anything unusual about them */
+    char accumulator[8]; /* the accumulator of sums */
+    char kernel[32];     /* for the default path: the kernel that it chose (kernels/cuda/select/select.h) */
     char against[56];    /* what the share is of; "" for a row that others are measured against */
     double milliseconds; /* median */
     double share;
-    double target;            /* of the share, or of the milliseconds when there is no share */
-    uint64_t checked;         /* outputs compared with exact sums; what that means is said in exact.h */
-    uint64_t rounded;         /* of those, correctly rounded */
-    double worst_ulps;        /* of those, the largest error in units of the last place */
+    double target;            /* target of the share, or of the milliseconds without a share */
+    uint64_t checked;         /* outputs compared with exact sums (exact.h) */
+    uint64_t rounded;         /* compared outputs that are correctly rounded */
+    double worst_ulps;        /* their largest error in units of the last place */
     enum bench_sameness same; /* two runs gave the same bits */
 };
 
@@ -57,10 +57,10 @@ int bench_variants(struct bench_table *table);       /* CUDA: the tutorials' var
 int bench_reduce(struct bench_table *table);         /* CUDA: their reductions */
 int bench_row_reductions(struct bench_table *table); /* CUDA: those of bench_kernels */
 int bench_banks(void);                               /* CUDA; prints a table of its own */
-/* CUDA: host memory to devices and back at once, each of the first `devices` its part. */
+/* Measures, on CUDA, host memory to devices and back at once, a part for each of the first `devices`. */
 int bench_duplex(struct bench_table *table, int devices, double *gb_per_second);
 int bench_device_count(void); /* CUDA; at most BENCH_DEVICES_MAX */
-/* All of it, or one part: see bench_service.c. Exit code 64 where there is no such part. */
+/* Runs all benchmarks of the service, or one part (bench_service.c). Returns exit code 64 for an unknown part. */
 int bench_service(struct bench_table *table, const char *part, const char *scand, const char *self,
                   double duplex_gb_per_second);
 
@@ -82,26 +82,28 @@ int bench_main_job(struct bench_table *table, const struct service *service);
 int bench_time_main_job(const char *socket, double *median_ms);
 /* The processor beside the device. */
 int bench_helped(struct bench_table *table, const struct service *service);
-/* CUDA: the same without a daemon; bench_main_job measures it, too. */
+/* Measures, on CUDA, the main job without a daemon; bench_main_job measures it, too. */
 int bench_ring(struct bench_table *table, const struct service *service);
 int bench_fresh(struct bench_table *table, const struct service *service);
-/* CUDA: the main job on memory of this process, beside pinning it. */
+/* Measures, on CUDA, the main job on memory of this process, beside pinning that memory. */
 int bench_memfd(struct bench_table *table, const struct service *service);
-/* CUDA: the same by another daemon, which may not pin it. */
+/* Measures, on CUDA, the same by another daemon, which may not pin the memory. */
 int bench_staged(struct bench_table *table, const struct service *service);
-/* CUDA: jobs on device memory of this process, beside their kernels. */
+/* Measures, on CUDA, jobs on device memory of this process, beside their kernels. */
 int bench_imported(struct bench_table *table, const struct service *service);
-int bench_small(struct bench_table *table, const struct service *service); /* of one row of 1,000 samples */
+int bench_small(struct bench_table *table, const struct service *service); /* jobs of one row of 1,000 samples */
 int bench_beside(struct bench_table *table, const struct service *service);
 int bench_shares(struct bench_table *table, const struct service *service);
 int bench_idle(struct bench_table *table, const struct service *service);
-/* CUDA: launches the kernel of a small job, on mapped memory, and waits for it, again and again. */
+/* Launches, on CUDA, the kernel of a small job, on mapped memory, and waits for it, again and again. */
 int bench_mapped_kernel(double *median_ms);
-/* CUDA: the main job on one GPU, on two, on four and so on, and on all, against what they copy together. */
+/* Measures, on CUDA, the main job on one GPU, on two, on four and so on, and on all, against what the GPUs copy
+ * together. */
 int bench_devices(struct bench_table *table, const char *scand);
-/* Whether a daemon grows or wakes for nothing; prints a table of its own, and takes the command line's other words. */
+/* Tests whether a daemon grows or wakes for nothing; prints a table of its own, and takes the command line's other
+ * words. */
 int bench_endurance(const char *scand, int argc, char **argv);
-/* How soon a daemon is back; likewise. */
+/* Measures how soon a daemon is back; prints and takes words likewise. */
 int bench_restart(const char *scand, int argc, char **argv);
 /* What attacks of one user do to another; likewise. */
 int bench_hostile(const char *scand, int argc, char **argv);

@@ -14,7 +14,7 @@
 #define SAMPLES     1000
 #define ROUND_TRIPS 4000
 #define STREAM_JOBS 100  /* 40 GB */
-#define CHUNK_MS    0.33 /* of 8 MiB, each way, three times: what p99 may take */
+#define CHUNK_MS    0.33 /* time of 8 MiB, each way; p99 may take three times as long */
 #define OTHER_USER  65534
 
 struct stream {

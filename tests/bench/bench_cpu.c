@@ -16,7 +16,7 @@
 #define BYTES       ((size_t)ROWS * LENGTH * sizeof(float))
 #define RUNS        11
 #define THREADS_MAX 256
-#define TARGET      0.8 /* of the speed of a copy, for f64 */
+#define TARGET      0.8 /* share of the speed of a copy, for f64 */
 #define COPY_NAME   "copy of 400 MB by all host threads"
 
 struct copy {

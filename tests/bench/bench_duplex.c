@@ -9,7 +9,7 @@
 
 struct duplex {
     int devices;
-    char *host[2]; /* all devices' */
+    char *host[2]; /* memory of all devices */
     void *device[2][BENCH_DEVICES_MAX];
     cudaStream_t streams[2][BENCH_DEVICES_MAX];
 };

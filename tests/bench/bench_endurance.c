@@ -27,9 +27,9 @@
 #include "tests/server.h"
 
 #define PIPELINES     8
-#define PIPELINE_JOBS 64 /* of each, under way at a time */
+#define PIPELINE_JOBS 64 /* jobs of each client under way at a time */
 #define SAMPLES       1000
-#define CROWD_JOBS    4 /* of each connection of many at once, under way at a time */
+#define CROWD_JOBS    4 /* jobs of each of many connections under way at a time */
 #define BLOCKER_JOBS  32
 #define SETTLE_MS     10000
 #define LOOK_MS       100
@@ -45,12 +45,13 @@
 /* How often a part is run again, each time against what was held before it: the heap may reach its largest size at any
  * unlucky moment, but a leak grows every time. */
 #define ROUNDS 3
-/* Idle, but for the watchdog: in any two seconds the loop shows twice that it turns, and the supervisor looks twice. */
+/* The limits of an idle daemon, whose watchdog works: in any two seconds the loop shows twice that it turns, and the
+ * supervisor looks twice. */
 #define WAKES_PER_S_MAX  2.0
 #define BUSY_PERCENT_MAX 0.1
 
 struct endurance {
-    uint64_t connections, crowd, jobs, idle_s; /* how much of each part */
+    uint64_t connections, crowd, jobs, idle_s; /* amount of each part */
     const char *part;                          /* NULL: all */
     const char *device;
     struct server server;
@@ -161,7 +162,7 @@ static int crowd_meet(struct endurance *self, struct member *members, int memory
     return r;
 }
 
-/* As often as it takes until `count` have been there. */
+/* Runs crowds until `count` connections have been there. */
 static int run_crowd(struct endurance *self, uint64_t count)
 {
     int memory = memfd_create("endurance", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -243,7 +244,7 @@ static int run_jobs(struct endurance *self, uint64_t count)
  * What the worker holds.
  */
 
-/* `before` has no threads where they are not compared. */
+/* True when the worker holds more than before; threads are compared only if `before` has any. */
 static bool has_grown(const struct vitals *now, const struct vitals *before)
 {
     return now->descriptors != before->descriptors || (before->threads && now->threads != before->threads) ||
@@ -286,7 +287,7 @@ static int settle(struct endurance *self, struct vitals *now, const struct vital
 static const struct part {
     const char *word, *name;
     int (*run)(struct endurance *self, uint64_t count);
-    size_t count; /* where in struct endurance it is */
+    size_t count; /* offset of the amount in struct endurance */
 } parts[] = {
     {"connections", "connections, one by one", run_connections, offsetof(struct endurance, connections)},
     {"crowd", "connections, many at once", run_crowd, offsetof(struct endurance, connections)},
@@ -322,7 +323,7 @@ static int warm_up(struct endurance *self)
     return r;
 }
 
-/* Until the worker holds no more after the part than before it. */
+/* Runs a part until the worker holds no more after it than before. */
 static int run_part(struct endurance *self, const struct part *part)
 {
     uint64_t count = part_count(self, part);
@@ -380,7 +381,7 @@ static int run_all(struct endurance *self)
     return r ? r : self->grew;
 }
 
-/* Until it takes connections and its worker can be seen. */
+/* Starts a daemon, and waits until it takes connections and its worker can be seen. */
 static int start(struct endurance *self, const char *scand)
 {
     const char *const arguments[] = {"--device", self->device,   "--pool", "256M", "--quota-connections",

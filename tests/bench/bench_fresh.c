@@ -24,7 +24,7 @@
  * The programs.
  */
 
-/* Memory as it comes: filling it is not the daemon's work. */
+/* Opens memory without filling it, since that is not the daemon's work. */
 static int fresh_open(const char *socket, struct scand **daemon, struct scand_buffer **buffer)
 {
     if (scand_connect(socket, "scand-bench", daemon))
@@ -71,7 +71,7 @@ int fresh_jobs(int argc, char **argv)
 }
 
 /*
- * Their times.
+ * The programs' times.
  */
 
 static int time_first_result(const char *self, const char *socket, double *median_ms)
@@ -89,7 +89,7 @@ static int time_first_result(const char *self, const char *socket, double *media
     return 0;
 }
 
-/* Not by fork, which would first copy the page tables of a program that has used CUDA. */
+/* Runs programs, not by fork, which would first copy the page tables of a program that has used CUDA. */
 static int run_programs(const char *const *arguments, double *milliseconds)
 {
     pid_t children[PROGRAMS];

@@ -20,7 +20,7 @@
 struct crowd {
     struct counts {
         atomic_uint_fast64_t done[CORES_MAX];
-    } * counts; /* shared with them */
+    } * counts; /* shared with the crowd */
     pid_t members[CORES_MAX];
     long count;
     double begin_ms;
@@ -63,7 +63,7 @@ static void crowd_begin(struct crowd *crowd)
     crowd->begin_done = crowd_done(crowd);
 }
 
-/* Work done in a millisecond, since the begin. */
+/* Returns the work done in a millisecond, since the begin. */
 static double crowd_rate(const struct crowd *crowd)
 {
     return (double)(crowd_done(crowd) - crowd->begin_done) / (bench_now_ms() - crowd->begin_ms);

@@ -13,7 +13,7 @@
 #include "tests/bench/job.h"
 
 #define RUNS      101
-#define BEYOND_MS 0.060 /* that a job may take longer than its kernel */
+#define BEYOND_MS 0.060 /* time by which a job may exceed its kernel */
 
 static const struct imported_shape {
     uint64_t rows, samples;
@@ -79,7 +79,7 @@ static int measure_shape(struct imported *self, const struct imported_shape *sha
     return 0;
 }
 
-/* With memory of the shape, imported. */
+/* Measures with memory of the shape, imported. */
 static int measure_imported(struct scand *daemon, const struct imported_shape *shape, struct stopwatch *stopwatch,
                             struct bench_table *table)
 {

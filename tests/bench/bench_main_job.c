@@ -9,7 +9,8 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 
-/* Median over warm runs, out of place, so that every run scans the same data. `again`: and the result once more. */
+/* Measures the median over warm runs, out of place, so that every run scans the same data. `again`: scan the result
+ * once more, too. */
 static int time_main_job(struct scand *daemon, uint64_t rows, bool again, double *median_ms)
 {
     struct scand_buffer *input, *output;
@@ -81,7 +82,7 @@ int bench_main_job(struct bench_table *table, const struct service *service)
 }
 
 #ifdef SCAND_HAVE_CUDA
-/* "cuda:0,1" of the first `count`. */
+/* Names the first `count` devices, "cuda:0,1". */
 static void name_devices(int count, char *out, size_t size)
 {
     size_t length = (size_t)snprintf(out, size, "cuda:0");
@@ -120,7 +121,7 @@ static int measure_devices(struct bench_table *table, const char *scand, int cou
     return r;
 }
 
-/* On one device, two, four and so on, and at last on all. */
+/* Measures on one device, two, four and so on, and at last on all. */
 int bench_devices(struct bench_table *table, const char *scand)
 {
     int r = 0, most = bench_device_count();

@@ -16,9 +16,9 @@
 
 #define BYTES      client_bytes(MAIN_ROWS, MAIN_SAMPLES)
 #define RUNS       9
-#define BEYOND_MS  0.5 /* that the first job may take longer than pinning and a warm job */
+#define BEYOND_MS  0.5 /* time by which the first job may exceed pinning and a warm job */
 #define JOB_TARGET 0.95
-#define SETTLE_US  100000 /* in which released memory is unpinned */
+#define SETTLE_US  100000 /* time in which released memory is unpinned */
 
 /* A memfd of this process, with all its pages. */
 struct own_memory {
@@ -61,7 +61,7 @@ static int time_warm(struct scand *daemon, const struct own_memory *input, const
     return r;
 }
 
-/* From the import to the first job's end: in place, so that there is one memory to pin. */
+/* Measures from the import to the first job's end: in place, so that there is one memory to pin. */
 static int time_first(struct scand *daemon, const struct own_memory *memory, double *median_ms)
 {
     double times_ms[RUNS];
@@ -81,7 +81,7 @@ static int time_first(struct scand *daemon, const struct own_memory *memory, dou
     return 0;
 }
 
-/* As a mapping that is new each time. */
+/* Measures pinning with a mapping that is new each time. */
 static int time_pinning(const struct own_memory *memory, double *median_ms)
 {
     double times_ms[RUNS];
@@ -147,7 +147,7 @@ static int measure_staged(struct bench_table *table, struct scand *daemon, const
 typedef int measure_function(struct bench_table *table, struct scand *daemon, const struct own_memory memory[2],
                              double duplex_gb_per_second);
 
-/* With memory for input and output, and a connection. */
+/* Measures with memory for input and output, and a connection. */
 static int measure_with_memory(struct bench_table *table, const char *socket, measure_function *measure_it,
                                double duplex_gb_per_second)
 {

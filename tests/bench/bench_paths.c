@@ -79,7 +79,7 @@ static const struct bench_case cases[] = {
 };
 // clang-format on
 
-/* The chosen path, then the others. One that the device has no room for is left out. */
+/* Measures the chosen path, then the others. A path that the device has no room for is left out. */
 static int paths_measure(struct job_memory *memory, const struct job *chosen, struct bench_row row,
                          struct bench_table *table)
 {

@@ -24,7 +24,7 @@
 #define SAMPLES   10000
 #define UNDER_WAY 8
 #define KILLS_MAX 10000
-#define SERVED_US 2100000 /* before a kill: less would count as a worker that fails, which pauses follow */
+#define SERVED_US 2100000 /* service before a kill: with less a worker counts as failing, which pauses follow */
 
 struct restart {
     const char *device, *pool;
@@ -32,7 +32,7 @@ struct restart {
     struct server server;
     struct scand *daemon;
     struct scand_buffer *input, *output;
-    uint64_t outage_us; /* in all, at the last kill */
+    uint64_t outage_us; /* total outage at the last kill */
     double result_ms[KILLS_MAX], outage_ms[KILLS_MAX], start_ms[KILLS_MAX];
     atomic_bool ending;
     unsigned long loads_done, loads_lost;

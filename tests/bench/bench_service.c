@@ -8,7 +8,7 @@
 
 static const struct part {
     const char *word;
-    bool gpu; /* without one it is left out */
+    bool gpu; /* runs only with a GPU */
     int (*measure)(struct bench_table *table, const struct service *service);
 } parts[] = {
     {"main-job", false, bench_main_job}, {"fresh", false, bench_fresh},
@@ -32,7 +32,7 @@ static bool is_part(const char *word)
     return false;
 }
 
-/* Until its pool is filled and it answers. */
+/* Waits until the daemon's pool is filled and it answers. */
 static int await(const struct service *service)
 {
     struct scand *daemon;

@@ -12,8 +12,8 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/plain.h"
 
-#define SAMPLES    2000000 /* of a shape, about: what caches hold in part */
-#define PAGE       4096    /* at whose begin the memory of jobs is, too */
+#define SAMPLES    2000000 /* samples of a shape, about: caches hold a part */
+#define PAGE       4096    /* jobs' memory begins at a page's begin, too */
 #define BYTES      ((SAMPLES * sizeof(double) + PAGE - 1) / PAGE * PAGE)
 #define RUNS       11
 #define PLAIN_NAME "the compiler's serial loop"
@@ -69,7 +69,7 @@ static struct scan_rows rows_of(const struct shapes *shapes, const struct kind *
     };
 }
 
-/* Only turns of this thread on the processor count, not those of others: for what one thread does. */
+/* Returns time in which this thread had a processor, for measuring what one thread does. */
 static double thread_ms(void)
 {
     struct timespec now;

@@ -1,6 +1,6 @@
 /*
- * Small jobs through a daemon: how long one of 1,000 samples takes to come back, also without one, and how many of them
- * eight processes get done that do not wait for each, sums and maxima, with a message for each and with one for
+ * Small jobs through a daemon: the time until one of 1,000 samples comes back, also without a daemon, and how many of
+ * them eight processes get done that do not wait for each, sums and maxima, with a message for each and with one for
  * several.
  */
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define WARM_UP     200
 #define CLIENTS     8
 #define PIPELINED   64 /* jobs that a client has under way */
-#define BATCH       32 /* of them, in one message where clients send several */
+#define BATCH       32 /* jobs in one message where clients send several */
 #define CLIENT_JOBS 200000
 #define PING_BYTES  64
 #define P99(COUNT)  ((COUNT)*99 / 100)
@@ -33,7 +33,7 @@ static int echo(int fd)
     return 0;
 }
 
-/* Between two processes that do nothing else. */
+/* Measures messages between two processes that do nothing else. */
 static int time_pings(double times_ms[ROUND_TRIPS])
 {
     char bytes[PING_BYTES] = {0};

@@ -11,7 +11,7 @@
 
 #define ROWS   1000
 #define LENGTH 10000
-#define BYTES  (2 * ROWS * LENGTH * sizeof(double)) /* of an operand: upsampled rows are the longest */
+#define BYTES  (2 * ROWS * LENGTH * sizeof(double)) /* size of an operand: upsampled rows are the longest */
 #define RUNS   11
 
 struct memory {

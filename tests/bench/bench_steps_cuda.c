@@ -9,7 +9,7 @@
 
 #define ROWS   10000
 #define LENGTH 10000
-#define BYTES  ((size_t)2 * ROWS * LENGTH * sizeof(double)) /* of an operand: upsampled rows are the longest */
+#define BYTES  ((size_t)2 * ROWS * LENGTH * sizeof(double)) /* size of an operand: upsampled rows are the longest */
 
 struct memory {
     struct stopwatch stopwatch;
@@ -20,7 +20,7 @@ struct memory {
 struct work {
     const struct memory *memory;
     const struct step_bench *bench;
-    step_launch *launch; /* in place of the kernel's own, or NULL */
+    step_launch *launch; /* replaces the kernel's own launch, or NULL */
 };
 
 static int copy_start(void *argument, cudaStream_t stream)

@@ -31,7 +31,8 @@ static struct scan_rows rows_of(uint64_t length, enum scand_accumulator accumula
     };
 }
 
-/* Of long rows only sums in f32, and not by a lane alone, which takes a second for each. */
+/* True when a case is to be measured: long rows only for sums in f32, and not by a lane alone, which takes a second for
+ * each. */
 static bool is_wanted(enum variant_id id, uint64_t length, enum scand_accumulator accumulator)
 {
     const struct variant *variant = &variant_list[id];

@@ -7,7 +7,7 @@
 
 #include "kernels/scan.h"
 
-#define CASE_ACCUMULATORS 3 /* f32, f64, f2; of integers the first is exact */
+#define CASE_ACCUMULATORS 3 /* f32, f64, f2; for integers the first is exact */
 #define CASE_LEFT_OUT     (-1.0)
 
 /*
@@ -23,11 +23,11 @@ struct bench_case {
     uint64_t rows, length;
     uint64_t gap_bytes; /* between rows, such as a trace header */
     enum case_layout layout;
-    double copies;                     /* of all samples, that the least work takes as long as */
-    double targets[CASE_ACCUMULATORS]; /* shares of that speed; 0: none; CASE_LEFT_OUT: not measured */
+    double copies;                     /* the least work takes as long as so many copies of all samples */
+    double targets[CASE_ACCUMULATORS]; /* shares of the speed of copies; 0: none; CASE_LEFT_OUT: not measured */
 };
 
-/* Where ragged rows begin, and, one more, where the last one ends. */
+/* The begins of ragged rows and, one more, the end of the last one. */
 struct case_offsets {
     uint64_t *starts;
     uint64_t rows, longest;
@@ -38,10 +38,10 @@ extern const size_t bench_case_count;
 
 /* Rows of the case without addresses; accumulator number 0 to CASE_ACCUMULATORS - 1; `offsets` of case_offsets. */
 struct scan_rows case_rows(const struct bench_case *c, int accumulator, const struct case_offsets *offsets);
-/* For a case that is not ragged there are none. Returns 0 or -ENOMEM; the caller frees `starts`. */
+/* Makes the offsets of a ragged case; other cases have none. Returns 0 or -ENOMEM; the caller frees `starts`. */
 int case_offsets_make(const struct bench_case *c, struct case_offsets *offsets);
 uint64_t case_sample_bytes(const struct bench_case *c); /* of all samples */
-uint64_t case_region_bytes(const struct bench_case *c); /* of all samples with the gaps */
+uint64_t case_region_bytes(const struct bench_case *c); /* bytes of all samples with the gaps */
 void case_name(const struct bench_case *c, char name[40]);
 void case_shape(const struct bench_case *c, char shape[40]);
 

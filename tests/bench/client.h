@@ -41,11 +41,12 @@ int client_time(struct scand *daemon, const struct scand_scan *scan, double *med
 /* Jobs of one row each, one after another: how long each takes, sorted. 0, or 1 after a line on stderr. */
 int client_round_trips(const char *socket, uint64_t samples, double *times_ms, int count);
 
-/* Noise, the same every time; and whether a row of the main job's length is what such noise becomes. */
+/* Fill x with noise, the same every time; and check that a row of the main job's length is that noise, scanned. */
 void client_fill(float *x, size_t count);
 bool client_row_is_scanned(const float *row);
 
-/* From now on this process is another user's, as which it connects. Only root may. 0, or 1 after a line on stderr. */
+/* Makes this process another user's, as which it connects from now on. Only root may. Returns 0, or 1 after a line on
+ * stderr. */
 int client_become(unsigned user);
 
 #ifdef __cplusplus

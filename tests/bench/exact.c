@@ -7,14 +7,14 @@
 
 #include "kernels/order1/dtypes.h"
 
-#define UNIT_BITS     62                  /* a whole number is one of 2^-62 */
-#define PIECE_SAMPLES (UINT64_C(1) << 20) /* of a row at a time */
-#define LONG_STEP     17                  /* of rows longer than that every 17th output is compared */
+#define UNIT_BITS     62                  /* the unit of whole numbers is 2^-62 */
+#define PIECE_SAMPLES (UINT64_C(1) << 20) /* samples of a row that are fetched at a time */
+#define LONG_STEP     17                  /* of longer rows, every 17th output is compared */
 
 __extension__ typedef __int128 whole;
 __extension__ typedef unsigned __int128 magnitude;
 
-/* 2^k of normal f64 numbers. */
+/* Returns 2^k, a normal f64 number. */
 static double power_of_two(int k)
 {
     return codec_f64_of_bits((uint64_t)(k + 1023) << 52);
@@ -26,7 +26,7 @@ static int exponent_of(double x)
     return x == 0 ? 1 - UNIT_BITS : (int)(codec_bits_f64(x) >> 52 & 0x7ff) - 1022;
 }
 
-/* False for what is no whole number of units, or above 1. */
+/* Converts a sample to whole units. Returns false when it is no whole number of units, or above 1. */
 static bool whole_of_sample(double x, whole *out)
 {
     bool inside = fabs(x) <= 1;
@@ -117,7 +117,7 @@ static void output_compare(enum scand_dtype dtype, whole exact, double got, stru
 struct work {
     const struct scan_rule *rule;
     uint64_t row_count, length, pieces;
-    whole *carries[SCAND_PASSES_MAX]; /* what each piece's sums begin with in each pass; before that, their totals */
+    whole *carries[SCAND_PASSES_MAX]; /* the carries into each piece in each pass; before that, the pieces' totals */
 };
 
 /* What is done with a piece, one after the other: its total in the first pass, in the second, the comparison. */
@@ -129,7 +129,7 @@ struct worker {
     struct exact_sides sides;
     enum phase phase;
     uint64_t first, end; /* pieces */
-    whole *sums;         /* room for those of a piece */
+    whole *sums;         /* room for the sums of a piece */
     struct exact_result result;
     int error;
 };
@@ -213,7 +213,7 @@ static int phase_run(struct worker *workers, unsigned threads, enum phase phase)
     return error;
 }
 
-/* From what the pieces of each row add up to, to what comes before each of them. */
+/* Turns the totals of the pieces of each row into the carries into them. */
 static void carries_make(const struct work *work, uint32_t pass)
 {
     for (uint64_t row = 0; row < work->row_count; row++) {

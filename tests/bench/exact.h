@@ -27,7 +27,7 @@ struct exact_sides {
 
 struct exact_result {
     uint64_t checked;  /* outputs */
-    uint64_t rounded;  /* of those, correctly */
+    uint64_t rounded;  /* compared outputs that are correctly rounded */
     double worst_ulps; /* units of the last place that the exact sum has in the output's type */
 };
 

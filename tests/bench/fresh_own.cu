@@ -10,7 +10,7 @@
 #include "tests/bench/programs.h"
 
 #define STREAMS    4
-#define CHUNK_ROWS 209 /* 8 MiB, as the daemon's */
+#define CHUNK_ROWS 209 /* rows of 8 MiB, as the daemon's chunks */
 
 struct own {
     float *host, *chunks[STREAMS];

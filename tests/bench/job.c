@@ -100,7 +100,7 @@ static int launch_start(void *argument, cudaStream_t stream)
     return variant_run((enum variant_id)launch->job->variant, &scan, launch->workspace, stream);
 }
 
-/* Two runs, into equal memory. */
+/* Compares two runs, into equal memory. */
 static int sameness_find(struct job_memory *memory, struct launch *launch, enum bench_sameness *same)
 {
     char *const outputs[] = {memory->again, memory->output};
@@ -214,7 +214,7 @@ static int coefficients_make(struct launch *launch, uint64_t region_bytes)
     return error;
 }
 
-/* Device memory for the scan itself, its coefficients, and the offsets of ragged rows there. */
+/* Allocates device memory for the scan itself, its coefficients, and the offsets of ragged rows. */
 static int launch_prepare(struct launch *launch, uint64_t region_bytes)
 {
     const size_t bytes = (launch->rows.row_count + 1) * sizeof(uint64_t);

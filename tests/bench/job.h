@@ -32,9 +32,9 @@ struct job {
     struct scan_rows rows; /* without addresses */
     int variant;           /* an enum variant_id, or JOB_DEFAULT_PATH, and then: */
     enum select_path path; /* SCAN_BY_TABLE, or a forced one, whose sums are not compared with exact ones */
-    uint64_t offset;       /* of sample 0 of row 0 in all regions */
-    bool has_coefficients; /* of noise, and where samples are in a region of their own */
-    double copies;         /* that the least work takes as long as */
+    uint64_t offset;       /* offset of sample 0 of row 0 in all regions */
+    bool has_coefficients; /* coefficients are noise, placed like samples, in a region of their own */
+    double copies;         /* the least work takes as long as so many copies */
 };
 
 /* Fills what a row of the table has of measurements, and appends it; its names, shape and target are given. */

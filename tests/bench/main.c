@@ -112,7 +112,7 @@ static int measure_cpu(struct run *run)
     return bench_cpu(&run->table);
 }
 
-/* On a GPU or, where there is none, on one thread of the processor. */
+/* Measures steps on a GPU or, without one, on one thread of the processor. */
 static int measure_steps(struct run *run)
 {
     step_benches_complain();

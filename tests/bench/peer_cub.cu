@@ -66,7 +66,7 @@ static cudaError_t rows_scan(void *workspace, size_t *bytes, In from, Out to, in
 #endif
 }
 
-/* Backward from the end of the array, where the last row is the first. */
+/* Scans forward, then backward from the end of the array, where the last row is the first. */
 static void both(void *workspace, size_t bytes, const float *x, float *y, int64_t rows, int64_t length)
 {
     ::cuda::std::reverse_iterator<float *> end(y + rows * length);
@@ -103,7 +103,7 @@ template <class Run> static float median_ms(int runs, Run run)
     return times[times.size() / 2];
 }
 
-/* Of the first rows, as a share of their largest value. */
+/* Returns the error of the first rows, as a share of their largest value. */
 static double error_of(const std::vector<float> &x, const float *device_y, int64_t length)
 {
     std::vector<float> y(CHECKED_ROWS * length);

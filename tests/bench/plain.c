@@ -3,7 +3,7 @@
 #include "kernels/order1/f2.h"
 #include "tests/bench/plain.h"
 
-/* For the vectors of the processor that it runs on, as far as the compiler makes any. */
+/* Compiles a function for the vectors of the processor that runs it, as far as the compiler makes any. */
 #ifdef __x86_64__
 #define EVERY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

@@ -14,7 +14,8 @@
  * `sums` has room for rows x 8 bytes. */
 typedef void plain_scan(const void *input, void *output, void *sums, uint64_t rows, uint64_t length);
 
-/* NULL where there is none: rows of f32, f64, i32 and f32be, columns of f32 in f32 and f64, of f64 and of i32. */
+/* Returns the function for a case, or NULL. There are: rows of f32, f64, i32 and f32be, columns of f32 in f32 and f64,
+ * of f64 and of i32. */
 plain_scan *plain_find(enum scand_dtype dtype, enum scand_accumulator accumulator, bool columns);
 
 #endif

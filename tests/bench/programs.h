@@ -7,7 +7,7 @@
 
 #include "tests/bench/client.h"
 
-#define FRESH_ROWS (MAIN_ROWS / 4) /* of a job: 100 MB */
+#define FRESH_ROWS (MAIN_ROWS / 4) /* rows of a job: 100 MB */
 #define FRESH_JOBS 10
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
- * Reading and nothing else: the least that a reduction can do. Each thread reads 16 bytes at a time, four of them on
- * their way at once, and keeps one bit of what it saw, so that the compiler must leave the loads in.
+ * Reading alone, the least that a reduction can do. Each thread reads 16 bytes at a time, four such loads on their way
+ * at once, and keeps one bit of what it saw, so that the compiler must leave the loads in.
  */
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
 #define THREADS 256
 #define GRID    4096
 
-/* splitmix64 of an index. */
+/* Returns splitmix64 of an index. */
 static __device__ uint64_t random_at(uint64_t i)
 {
     uint64_t z = (i + 1) * 0x9e3779b97f4a7c15;

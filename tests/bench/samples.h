@@ -15,16 +15,16 @@ extern "C" {
 #endif
 
 /*
- * Noise in the whole of a region: uniform between -1 and 1, of f16 between -1/64 and 1/64 so that double sums of 10,000
- * samples stay in its range, of integers between -2^31 and 2^31. Whole numbers of 2^-62, as exact.h wants them. Zeros
- * would be faster to move than data.
+ * Fills the whole of a region with noise: uniform between -1 and 1, for f16 between -1/64 and 1/64 so that double sums
+ * of 10,000 samples stay in its range, for integers between -2^31 and 2^31. All are whole numbers of 2^-62, as exact.h
+ * needs. Zeros would be faster to move than data.
  */
 int samples_noise(void *region, enum scand_dtype dtype, uint64_t count);
 
-/* Whether two regions, 4-byte aligned, hold the same bits. */
+/* Finds whether two regions, 4-byte aligned, hold the same bits. */
 int samples_compare(const void *a, const void *b, uint64_t bytes, bool *same);
 
-/* Where samples lie. Sample i of row r has the address base + row_offset(r) + i * stride. */
+/* The places of samples: sample i of row r has the address base + row_offset(r) + i * stride. */
 struct samples_side {
     const void *base;
     enum scand_dtype dtype;
@@ -40,13 +40,13 @@ struct samples_reader {
     struct samples_side side;
     uint64_t rows, length, row_step;
     double *device, *host;
-    uint64_t row, first, fetched_rows, fetched; /* what `host` has: so many rows, so many samples of each */
+    uint64_t row, first, fetched_rows, fetched; /* the contents of `host`: so many rows, so many samples of each */
 };
 
 /* Samples longer than this are read in pieces. */
 #define SAMPLES_AT_ONCE (UINT64_C(1) << 20)
 
-/* On failure there is nothing to finish. */
+/* Initializes a reader; after a failure there is nothing to finish. */
 int samples_reader_init(struct samples_reader *reader, const struct samples_side *side, uint64_t rows, uint64_t length,
                         uint64_t row_step);
 void samples_reader_finish(struct samples_reader *reader);

@@ -12,11 +12,11 @@ struct step_bench {
     const struct step_kernel *kernel;
     const void *params;
     size_t params_bytes;
-    enum scand_dtype dtype, made; /* of input and further operands; of the output */
+    enum scand_dtype dtype, made; /* dtype of input and further operands; of the output */
     uint64_t times, parts;        /* the output is length * times / parts long; parts: 0: one number for each row */
     uint64_t further;             /* elements along rows of an operand beside the input, or 0 */
-    bool is_shared;               /* it is one vector for all rows */
-    double target;                /* of the share on a GPU, or 0 */
+    bool is_shared;               /* the operand is one vector for all rows */
+    double target;                /* target of the share on a GPU, or 0 */
     uint64_t bins;                /* not 0: the further operand is an index below it, the output has as many elements,
                                      and rows are columns: neighbours in memory */
 };
@@ -37,13 +37,13 @@ uint64_t step_bench_bytes(const struct step_bench *bench, uint64_t rows, uint64_
 uint64_t step_bench_words(const struct step_bench *bench, uint64_t length);
 void step_bench_fill(const struct step_bench *bench, uint64_t length, uint32_t *words);
 
-/* "f32", or "f32 to i32". */
+/* Returns the dtypes of a case, "f32", or "f32 to i32". */
 const char *step_bench_dtypes(const struct step_bench *bench);
 
-/* On one thread, and on the current CUDA device. 0, or a message's error. */
+/* Measure steps on one thread, and on the current CUDA device. Return 0, or a message's error. */
 int bench_steps_cpu(struct bench_table *table);
 int bench_steps_cuda(struct bench_table *table);
-/* Cases on the current CUDA device, each by its launch or, without launches, by its kernel's own. */
+/* Measures cases on the current CUDA device, each by its launch or, without launches, by its kernel's own. */
 int step_benches_measure(const struct step_bench *benches, size_t count, step_launch *const *launches,
                          struct bench_table *table);
 /* The variants of the tutorials. */

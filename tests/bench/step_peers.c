@@ -30,7 +30,7 @@ bool step_peers_ours(const char *name, uint64_t rows, uint64_t length, void *inp
     return true;
 }
 
-/* Of the extended row, in place: the causal sums, then the anti-causal ones of those. */
+/* Sums the extended row in place: the causal sums, then the anti-causal sums of those. */
 static void double_integral(float *x, uint64_t length)
 {
     float sum = 0;

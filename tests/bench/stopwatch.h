@@ -1,4 +1,4 @@
-/* Time on the GPU, from event to event. Functions return a cudaError_t. */
+/* Times on the GPU, from event to event. Functions return a cudaError_t. */
 #ifndef TESTS_BENCH_STOPWATCH_H
 #define TESTS_BENCH_STOPWATCH_H
 

@@ -11,7 +11,7 @@ static const char *const sameness_words[] = {"", "same", "differ"};
 void bench_add(struct bench_table *table, const struct bench_row *row)
 {
     assert(table->count < BENCH_ROWS_MAX);
-    /* So that nothing needs escaping. */
+    /* Texts have no commas and quotes, so that nothing needs escaping. */
     assert(!strpbrk(row->name, ",\"") && !strpbrk(row->shape, ",\"") && !strpbrk(row->against, ",\""));
     table->rows[table->count++] = *row;
 }

@@ -12,7 +12,7 @@ struct team {
     pid_t members[TEAM_MAX];
     int count;
     int ready[2], begin[2];
-    double *shared; /* results, in memory that all of them have */
+    double *shared; /* results, in memory that all members have */
     double results[TEAM_MAX];
 };
 
@@ -26,7 +26,7 @@ void team_begin(struct team *team);
 /* Waits for all, and then has what they gave as results. 0, or nonzero where one failed. */
 int team_end(struct team *team);
 
-/* For members. Returns when all may begin: 0, or 1 when the benchmark is gone. */
+/* Waits, in a member, until all may begin. Returns 0, or 1 when the benchmark is gone. */
 int team_meet(struct team *team);
 void team_give(struct team *team, int index, double result);
 

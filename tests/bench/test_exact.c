@@ -74,7 +74,7 @@ static void rounding(void)
     CHECK_EQ(compare(&bf16, 1, 3, bf16_in, bf16_out).rounded, 3);
 }
 
-/* More than a piece, both ways round: sums of ones are known. */
+/* Rows of more than a piece, both ways round: sums of ones are known. */
 static void long_rows_by(unsigned threads)
 {
     enum { LENGTH = (3 << 20) + 1000 };

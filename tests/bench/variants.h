@@ -4,10 +4,10 @@
 
 #include "tests/bench/bench.h"
 
-/* Those of the GPU. */
+/* Measures the variants of the GPU. */
 int variants_measure(uint64_t length, struct bench_table *table);
 
-/* That of the CPU, on a tenth of the rows, beside a copy of as many by the same thread. */
+/* Measures the variant of the CPU, on a tenth of the rows, beside a copy of as many by the same thread. */
 int variant_serial_measure(uint64_t length, struct bench_table *table);
 
 #endif

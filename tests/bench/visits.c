@@ -37,7 +37,7 @@ struct scand_scan visit_scan(struct scand_buffer *buffer, uint64_t offset, uint6
 }
 
 /*
- * Through the library. Each leaves its buffers and jobs to scand_disconnect.
+ * Visits through the library. Each leaves its buffers and jobs to scand_disconnect.
  */
 
 static int wait_for(struct scand_job *job)
@@ -80,7 +80,7 @@ static int leave_jobs(struct scand *daemon)
     return submit_many(daemon, &scan, 8);
 }
 
-/* More than may wait, if they are not done sooner: the first that is too many is "busy". */
+/* Submits more jobs than may wait, unless they are done sooner: the first one too many is "busy". */
 static int submit_without_pause(struct scand *daemon)
 {
     struct scand_buffer *buffer;
@@ -119,10 +119,10 @@ static int leave_device_memory(struct scand *daemon)
 }
 
 /*
- * Message by message.
+ * Visits message by message.
  */
 
-/* A request without its last `missing` bytes, and a descriptor unless it is -1. */
+/* Sends a request without its last `missing` bytes, and a descriptor unless it is -1. */
 static bool say(struct connection *connection, enum method method, const struct map_type *type, const void *params,
                 int fd, size_t missing)
 {
@@ -139,7 +139,7 @@ static bool greet(struct connection *connection, size_t missing)
     return say(connection, METHOD_hello, &msg_hello_params_type, &hello, -1, missing);
 }
 
-/* Until the daemon has hung up. */
+/* Waits until the daemon has hung up. */
 static bool is_ended(struct connection *connection)
 {
     struct pollfd poller = {.fd = connection_fd(connection), .events = POLLRDHUP};
@@ -179,7 +179,7 @@ static bool break_the_protocol(struct connection *connection)
            connection_flush(connection) == 0 && is_ended(connection);
 }
 
-/* 200 answers of some 2 KB each. */
+/* Asks for 200 answers of some 2 KB each, and reads none. */
 static bool read_nothing(struct connection *connection)
 {
     bool said = greet(connection, 0);

@@ -66,7 +66,7 @@ bool vitals_read(pid_t pid, struct vitals *out)
     return read && count_lines(pid, "maps", &out->mappings) && count_files(pid, "fd", &out->descriptors);
 }
 
-/* "cuda-EvtHandlr", which looks at its descriptors ten times a second. */
+/* True for a thread of the driver: "cuda-EvtHandlr" looks at its descriptors ten times a second. */
 static bool is_drivers(pid_t pid, const char *thread)
 {
     char name[NAME_BYTES], comm[sizeof "cuda"] = "";

@@ -10,7 +10,7 @@
 
 struct vitals {
     uint64_t resident_kib;  /* RSS: the pool's pages that were touched, and the program, too */
-    uint64_t anonymous_kib; /* of that, what belongs to no file: heap and stacks */
+    uint64_t anonymous_kib; /* the part of it that belongs to no file: heap and stacks */
     uint64_t data_kib;      /* VmData: address space for those */
     uint64_t mappings;
     uint64_t descriptors;
@@ -19,9 +19,9 @@ struct vitals {
 
 /* What a process has done since its threads began. */
 struct activity {
-    uint64_t wakes;        /* switches to one of its threads that had waited */
-    uint64_t driver_wakes; /* to one of those that the CUDA driver has made for itself */
-    uint64_t busy_ns;      /* processor time of all of them */
+    uint64_t wakes;        /* switches to a thread of the process that had waited */
+    uint64_t driver_wakes; /* switches to a thread that the CUDA driver has made for itself */
+    uint64_t busy_ns;      /* processor time of all threads */
 };
 
 /* Each returns false when /proc does not have it. */

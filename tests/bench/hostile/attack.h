@@ -16,11 +16,11 @@
 /* What an attacker was answered, in memory that the benchmark shares with it. */
 struct tally {
     uint64_t answers[STATUSES_MAX];
-    char messages[STATUSES_MAX][LIMIT_ERROR_BYTES]; /* the first with each status */
+    char messages[STATUSES_MAX][LIMIT_ERROR_BYTES]; /* the first message with each status */
     uint64_t sent;                                  /* requests whose answers were not looked at */
     uint64_t connected;                             /* connections made, where there are many */
     uint64_t refused;                               /* connections that were not made */
-    uint64_t closed;                                /* that the daemon has ended */
+    uint64_t closed;                                /* connections that the daemon has ended */
 };
 
 struct attacker {
@@ -92,8 +92,8 @@ uint64_t attack_import_new(struct attacker *self, struct line *line, uint64_t si
  */
 struct flood {
     unsigned lines, window;
-    bool (*set_up)(struct attacker *self, struct line *line); /* of each connection; may be NULL */
-    bool (*ask)(struct attacker *self, struct line *line);    /* one request */
+    bool (*set_up)(struct attacker *self, struct line *line); /* sets up each connection; may be NULL */
+    bool (*ask)(struct attacker *self, struct line *line);    /* sends one request */
     line_answered *answered;                                  /* may be NULL */
 };
 
@@ -104,10 +104,10 @@ void flood_run(struct attacker *self, const struct flood *flood);
 /* Connections that are held, and made anew when the daemon ends them. */
 struct hold {
     unsigned connections;
-    unsigned users;                          /* 0: this process's; else so many, from ATTACK_FIRST_USER on */
+    unsigned users;                          /* 0: this process's user; else so many, from ATTACK_FIRST_USER on */
     bool (*begin)(int fd, const void *with); /* says something; may be NULL */
     const void *with;
-    bool deaf; /* reads nothing */
+    bool deaf; /* the connection reads nothing */
 };
 
 #define ATTACK_FIRST_USER 60000

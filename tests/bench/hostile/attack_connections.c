@@ -68,7 +68,7 @@ void attack_over_quota(struct attacker *self)
     hold_run(self, &(struct hold){.connections = 300, .begin = begin_hello});
 }
 
-/* As many as fit the socket. */
+/* Sends as many questions as fit the socket. */
 static bool begin_questions(int fd, const void *with)
 {
     static uint8_t bytes[KIB(128)];

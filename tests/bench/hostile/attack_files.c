@@ -10,9 +10,9 @@
 #define ROWS        2000
 #define FILE_BYTES  (ROWS * ROW_BYTES)
 #define LONG_ROWS   512
-#define LONG_BYTES  MIB(128) /* of each, nearly all of it holes */
+#define LONG_BYTES  MIB(128) /* size of each file, nearly all of it holes */
 
-static int file = -1; /* of the process of an attack */
+static int file = -1; /* file of an attack's process */
 
 static uint64_t import_file(struct attacker *self, struct line *line, uint64_t size_bytes)
 {
@@ -27,7 +27,7 @@ static uint64_t import_file(struct attacker *self, struct line *line, uint64_t s
     return done ? made.buffer : 0;
 }
 
-/* Maxima of rows of the file, which take little room. */
+/* Returns a job of the maxima of rows of the file, which take little room. */
 static struct msg_job_submit_params maxima(const struct line *line, uint64_t rows, uint64_t row_bytes)
 {
     const struct msg_tensor input = {.buffer = line->buffers[0],

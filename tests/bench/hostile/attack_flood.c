@@ -30,7 +30,7 @@ struct requests {
 
 struct hose {
     int fd;
-    size_t at; /* in the bytes of the requests: what goes next */
+    size_t at; /* place in the requests' bytes: what goes next */
 };
 
 static void hose_open(struct attacker *self, struct hose *hose)
@@ -159,7 +159,7 @@ static struct msg_job_submit_params small_job(uint64_t buffer)
         .input = row, .output = row, .axis = 1, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
 }
 
-/* Of buffers that are not there. */
+/* Encodes requests for buffers that do not exist. */
 static bool encode_wrong(struct encoded *out, uint32_t n)
 {
     const struct msg_buffer_id release = {.buffer = UINT32_MAX};
@@ -198,7 +198,7 @@ void attack_flood_jobs(struct attacker *self)
 }
 
 /*
- * Without messages.
+ * Attacks without messages.
  */
 
 static void connect_again(struct attacker *self, const uint8_t *bytes, size_t size)
@@ -215,7 +215,7 @@ static void connect_again(struct attacker *self, const uint8_t *bytes, size_t si
     close(fd);
 }
 
-/* Of three kinds: what no message begins with, what is no array of four, and noise. */
+/* Sends garbage of three kinds: bytes that begin no message, bytes that are no array of four, and noise. */
 void attack_flood_garbage(struct attacker *self)
 {
     static uint8_t bytes[3][LIMIT_MESSAGE_BYTES];

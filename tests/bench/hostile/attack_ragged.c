@@ -1,4 +1,4 @@
-/* Ragged jobs: a message of some bytes has the daemon read a million offsets, or keep them. */
+/* Ragged jobs: with a short message, the daemon has to read a million offsets, or keep them. */
 #include <string.h>
 
 #include "tests/bench/hostile/attack.h"

@@ -28,7 +28,7 @@ bool long_rows_reduce_long(struct attacker *self, struct line *line, struct msg_
     return buffer > 0;
 }
 
-/* 18 passes: two of the job, and two of each of eight steps. */
+/* Makes a chain of 18 passes: two of the job, and two of each of eight steps. */
 static void chain(struct msg_job_submit_params *params, uint32_t op)
 {
     params->axis = 1;

@@ -35,10 +35,10 @@
 #include "tests/bench/team.h"
 #include "tests/bench/vitals.h"
 
-#define HEAD_START_MS 500   /* of the attack */
-#define START_MS      60000 /* for a daemon to be ready */
+#define HEAD_START_MS 500   /* lead of the attack */
+#define START_MS      60000 /* time for a daemon to be ready */
 #define LINE_BYTES    400
-#define RATIO_MAX     2.0 /* of p99 beside the attack and alone */
+#define RATIO_MAX     2.0 /* ratio of p99 beside the attack and alone */
 
 static const struct attack {
     const char *name, *what;
@@ -87,7 +87,7 @@ struct outcome {
     struct testimony *alone, *beside;
     struct tally *tally;
     struct endings endings;
-    double end_ms; /* of an attack without long rows: from SIGTERM to the daemon's exit */
+    double end_ms; /* for an attack without long rows: from SIGTERM to the daemon's exit */
     uint64_t log_lines;
     bool lives, guarded;
     struct vitals before, during; /* what the worker holds; zeros where it could not be told */
@@ -288,7 +288,7 @@ static void print_outcome(struct hostile *self, const struct attack *attack, str
  * The command line.
  */
 
-/* Why not to run something with these flags; NULL: it can be. */
+/* Returns why something with these flags cannot run; NULL: it can. */
 static const char *obstacle(const struct hostile *self, unsigned flags)
 {
     if (flags & ATTACK_USERS && geteuid() != 0)
@@ -374,7 +374,7 @@ static double parse_seconds(const char *text)
     return *end == '\0' && seconds >= 0.5 && seconds <= 600 ? seconds : 0;
 }
 
-/* -1, or an exit status. */
+/* Parses the command line. Returns -1, or an exit status. */
 static int parse(struct hostile *self, int argc, char **argv)
 {
     static const struct option names[] = {{"device", required_argument, NULL, 'd'},

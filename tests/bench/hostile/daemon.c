@@ -78,7 +78,7 @@ int daemon_start(struct daemon *daemon, const char *scand, const char *const *ar
     return r;
 }
 
-/* In a process of its own, which may wait. */
+/* Connects once, in a process of its own, which may wait. */
 static void connect_once(const void *argument)
 {
     const struct server *server = argument;

@@ -11,10 +11,10 @@
 struct daemon {
     struct server server;
     pid_t worker;
-    int log;            /* what it writes to stderr */
-    uint64_t floor_kib; /* of MemAvailable: below it the guard ends the daemon */
+    int log;            /* the daemon's stderr */
+    uint64_t floor_kib; /* floor of MemAvailable: below it the guard ends the daemon */
     bool drains;
-    bool guarded; /* that has happened */
+    bool guarded; /* the guard has ended the daemon */
 };
 
 /* Starts it with these arguments, NULL at their end. 0, or 1 after a line on stderr; after 0 daemon_end comes last. */

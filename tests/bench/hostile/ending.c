@@ -12,9 +12,9 @@
 #include "tests/bench/client.h"
 #include "tests/bench/hostile/process.h"
 
-#define HEAD_START_MS 300 /* for the job to be with the device */
+#define HEAD_START_MS 300 /* time for the job to get to the device */
 #define LOOK_US       1000
-#define DRAIN_MS      2000 /* for a drain to end beside a job */
+#define DRAIN_MS      2000 /* time for a drain to end beside a job */
 #define STATS_MAX     64
 
 /* What the attacker shares with the benchmark. */
@@ -28,7 +28,7 @@ struct plan {
     const struct daemon *daemon;
     long_rows *rows;
     double patience_ms;
-    bool cancels; /* or stays */
+    bool cancels; /* cancel the job, or stay */
     struct row *row;
 };
 
@@ -51,7 +51,7 @@ static bool begin_row(struct attacker *self, struct line *line, long_rows *rows)
     return line->called > 0;
 }
 
-/* In the attacker's process. */
+/* Runs the long row, in the attacker's process. */
 static void run_row(const void *argument)
 {
     const struct plan *plan = argument;
@@ -112,7 +112,7 @@ static bool has_work(struct scand *client)
     return false;
 }
 
-/* Until no device has work. */
+/* Waits until no device has work. Returns how long that took. */
 static double await_rest(const struct daemon *daemon, double patience_ms)
 {
     struct scand *client;

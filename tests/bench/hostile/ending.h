@@ -6,7 +6,7 @@
 #include "tests/bench/hostile/attack.h"
 #include "tests/bench/hostile/daemon.h"
 
-/* In milliseconds; a NAN where the job was refused or had ended before. At most the patience. */
+/* Times of endings in milliseconds, at most the patience; NAN where the job was refused or had ended before. */
 struct endings {
     double cancel_ms;   /* from job.cancel to the job's answer */
     double departed_ms; /* from the end of the attacker's process until no device has work */

@@ -12,12 +12,12 @@
 struct attacker;
 struct line;
 
-/* Called with each answer, a failure too. */
+/* A function that is called with each answer, also with a failure. */
 typedef void line_answered(struct attacker *self, struct line *line, const struct message *message);
 
 struct line {
     struct connection *connection; /* NULL: there is none */
-    uint32_t msgid;                /* of the latest request */
+    uint32_t msgid;                /* msgid of the latest request */
     unsigned waiting;              /* requests without an answer */
     line_answered *answered;       /* may be NULL */
     uint64_t buffers[2];           /* for the attack: ids of what it has imported */

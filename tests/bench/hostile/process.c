@@ -14,7 +14,7 @@
 
 #define NICER 10
 
-/* PR_SET_PDEATHSIG is forgotten when a process changes its user. */
+/* Makes the process another user's; PR_SET_PDEATHSIG is set after that, since a change of user resets it. */
 static int become(unsigned user)
 {
     descriptors_raise_limit();

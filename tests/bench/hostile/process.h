@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Whose processes they are where this is root: users that hardly any system has, but for "nobody". */
+/* The users of processes where this is root: users that hardly any system has, except "nobody". */
 #define PROCESS_NEWCOMER 65532
 #define PROCESS_WITNESS  65533
 #define PROCESS_ATTACKER 65534

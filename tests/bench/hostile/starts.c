@@ -79,7 +79,7 @@ int start_pool_large(const char *scand, double patience_ms, bool *bad)
     return try_start(scand, pool, patience_ms, bad);
 }
 
-/* In a process of its own, as limits cannot be raised again. */
+/* Starts a daemon with few files, in a process of its own, as limits cannot be raised again. */
 int start_few_files(const char *scand, double patience_ms, bool *bad)
 {
     const struct rlimit few = {FEW_FILES, FEW_FILES};

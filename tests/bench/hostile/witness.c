@@ -67,7 +67,7 @@ static int act_mebibyte(struct witness *self)
     return create_and_release(self, MIB(1));
 }
 
-/* Memory of its own. */
+/* Imports memory of the witness. */
 static int act_import(struct witness *self)
 {
     struct scand_buffer *buffer;
@@ -79,7 +79,7 @@ static int act_import(struct witness *self)
     return status ? status : scand_buffer_release(buffer);
 }
 
-/* Two rows. */
+/* Submits a ragged job of two rows. */
 static int act_ragged(struct witness *self)
 {
     struct scand_tensor samples = {.buffer = self->samples, .dtype = SCAND_DTYPE_F32, .rank = 1, .shape = {SAMPLES}};
