@@ -77,8 +77,9 @@
 #define LIMIT_LAUNCH_MS         10      /* estimated, of a GPU's work on a row between two looks whether it is wanted */
 #define LIMIT_SMALL_CHUNKS      128     /* besides, of small jobs, */
 #define LIMIT_SMALL_OUT_BYTES   MIB(16) /* until they have so many bytes together */
-#define LIMIT_DRAINED_MS        5000    /* at the end of a drain, for clients to take their last replies */
-#define LIMIT_LOST_MS           2000    /* the same when the device is lost and everybody waits for the next worker */
+#define LIMIT_DRAIN_GROUP_MS    2000 /* for which a drain waits, at most, for the next job of a group, to refuse it */
+#define LIMIT_DRAINED_MS        5000 /* at the end of a drain, for clients to take their last replies */
+#define LIMIT_LOST_MS           2000 /* the same when the device is lost and everybody waits for the next worker */
 
 /* Buffers. A host buffer is a segment, of a power of two, or several large ones. */
 #define LIMIT_SMALLEST_SEGMENT_BYTES KIB(4)

@@ -60,7 +60,8 @@
     X(S, row_samples,       U64, REQUIRED, UINT64_MAX)         \
     X(S, job_steps,         U64, OPTIONAL, UINT64_MAX)         \
     X(S, batch_jobs,        U64, OPTIONAL, UINT64_MAX)         \
-    X(S, batch_steps,       U64, OPTIONAL, 1)         \
+    X(S, batch_steps,       U64, OPTIONAL, 1)                  \
+    X(S, groups,            U64, OPTIONAL, UINT64_MAX)         \
     X(S, file_chunk_bytes,  U64, OPTIONAL, UINT64_MAX)
 
 #define DEVICE_FIELDS(X, S)                                    \

@@ -33,10 +33,35 @@ void service_wake_by(struct service *service, uint64_t at_us)
         service_wake_at(service, at_us);
 }
 
+static bool has_group(const struct client *client)
+{
+    bool found = false;
+    for (unsigned i = 0; i < LIMIT_CLIENT_GROUPS; i++)
+        found = found || client->groups[i].number > 0;
+    return found;
+}
+
+/* Whether a client goes on with a group, and has not been told yet that it cannot. */
+static bool group_holds(const struct service *service)
+{
+    const struct client *client = service->clients;
+    while (client && (client->knows_drain || !has_group(client)))
+        client = client->next;
+    return client && service->ops->now_us(service->context) < service->drain_end_us;
+}
+
+void service_check_drained(struct service *service)
+{
+    if (service->draining && service->stats.jobs_open == 0 && !group_holds(service))
+        service->ops->drained(service->context);
+}
+
 void service_drain(struct service *service)
 {
+    if (!service->draining)
+        service->drain_end_us = service->ops->now_us(service->context) + LIMIT_DRAIN_GROUP_MS * UINT64_C(1000);
     service->draining = true;
     service->ops->draining(service->context);
-    if (service->stats.jobs_open == 0)
-        service->ops->drained(service->context);
+    service_wake_by(service, service->drain_end_us);
+    service_check_drained(service);
 }

@@ -130,6 +130,7 @@ void service_close(struct client *client)
     }
     client_unhold(client);
     service_pump(service);
+    service_check_drained(service);
 }
 
 void service_ready(struct client *client)

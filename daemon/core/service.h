@@ -91,6 +91,7 @@ struct client {
     bool stale, stale_unsent; /* some buffers are stale (stale.h), and the client may have yet to be told why */
     unsigned failing_batches; /* batches with failures, of which the client is told at their end */
     struct group groups[LIMIT_CLIENT_GROUPS]; /* by their labels */
+    bool knows_drain;                         /* a job of it was refused because the daemon drains */
     struct lane lane;
     struct client *next;
 };
@@ -108,6 +109,7 @@ struct service {
     struct pool *pool;
     uid_t owner; /* the user who may drain the daemon, besides root */
     bool draining;
+    uint64_t drain_end_us; /* of ops->now_us: until then groups hold up a drain */
     struct scheduler scheduler;
     struct helpers helpers, readers;
     struct ring *waiting; /* users with requests that wait for memory: whose turn it is */
@@ -210,7 +212,8 @@ void service_tick(struct service *service);
 /* What server.stats and server.devices answer; the latter returns how many devices there are. */
 void service_describe_stats(struct service *service, struct msg_stats_result *out);
 uint32_t service_describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS]);
-/* Refuses new jobs from now on; ops->drained follows when the last has ended. */
+/* Refuses new jobs from now on; ops->drained follows when the last has ended. Where a group is open, its client is to
+ * know why there is no next job, so it follows when that was refused, or some time has passed. */
 void service_drain(struct service *service);
 
 #endif

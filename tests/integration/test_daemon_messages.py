@@ -179,6 +179,7 @@ class Fields(DaemonTest):
                 "job_steps": 8,
                 "batch_jobs": 32,
                 "batch_steps": 1,
+                "groups": 4,
                 "file_chunk_bytes": 256 << 20,
             },
         )

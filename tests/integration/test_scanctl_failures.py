@@ -3,12 +3,15 @@
 to call it.
 """
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import socket
 import subprocess
+import threading
+import time
 
 import scanctl_rig
 from forms import f32, npy_header, packed, scanned, su_file
@@ -195,6 +198,43 @@ class Failures(ScanctlTest):
         out = os.path.join(mounted, "out")
         self.fail_with(74, "out: writing fails after .* No space left", "scan", large, "--shape", "1,524288", "-o", out)
         self.assertEqual(os.listdir(mounted), [])
+
+    def test_drain_in_the_middle(self):
+        """No more of a file is taken then, although none of it is there at the moment: it is said why, and what there was
+        stays. To standard output goes what was done."""
+        for target in ("out.raw", "-"):
+            with self.subTest(target):
+                daemon = scanctl_rig.Daemon("--pool", "16M")
+                self.addCleanup(daemon.stop)
+                path = target if target == "-" else self.write(target, b"as it was")
+                words = ["--socket", daemon.socket, "scan", "--shape", "-1,1000", "--format", "raw", "-", "-o", path]
+                process = subprocess.Popen([scanctl_rig.ARGUMENTS.scanctl, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.addCleanup(process.stderr.close)
+                self.addCleanup(process.stdout.close)
+                self.addCleanup(process.kill)
+                reader = threading.Thread(target=lambda taken: taken.append(process.stdout.read()), args=(written := [],))
+                reader.start()
+                rows = packed([1.0] * 1000) * 6000
+                process.stdin.write(rows)
+                process.stdin.flush()
+                while not (jobs := json.loads(run("jobs", "--json", socket_path=daemon.socket).stdout)) or jobs[0]["rows_done"] == 0:
+                    time.sleep(0.01)
+                self.assertEqual(run("drain", socket_path=daemon.socket).returncode, 0)
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.write(rows)
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.close()
+                text = process.stderr.read().decode()
+                reader.join(60)
+                self.assertEqual(process.wait(60), 75, text)
+                outcome = "rows were done and written" if target == "-" else "rows were done, and .*/out.raw is not written"
+                self.assertRegex(text, r"\(draining\): .*takes no more jobs, it is about to stop; .*; [\d,]+ " + outcome + r"\n\Z")
+                done = int(re.search(r"([\d,]+) rows were done", text).group(1).replace(",", ""))
+                self.assertEqual(daemon.process.wait(60), 0)
+                if target == "-":
+                    self.assertEqual(written[0], packed(range(1, 1001)) * done)
+                else:
+                    self.assertEqual((self.files(), self.read(target)), (["good.raw", target], b"as it was"))
 
     def large(self):
         """Of 24 rows that cannot be in batches the first holds ones, the others zeros: more than the pool of 64 MiB."""

@@ -230,12 +230,69 @@ static void the_client_goes(void)
     rig_end();
 }
 
+/* A drain waits until somebody who has a group knows that there is no next job of it: for a moment. */
+static void groups_hold_a_drain(void)
+{
+    enum { REFUSED, ENDED, GONE, LATE, HOW };
+    for (int how = 0; how < HOW; how++) {
+        uint64_t buffer;
+        struct caller *anna = begin_with_buffer(&buffer), *bert = user_greet(BERT);
+        begin_group(anna, 0, "", 0);
+        begin_group(bert, 3, "", 0);
+        const uint32_t running = submit(anna, buffer, 1, 0, 4);
+        service_drain(&rig.service);
+        rig_complete_all();
+        CHECK(answered(anna, running, METHOD_job_submit, NULL));
+        CHECK_CONTAINS(refused(bert, METHOD_group_begin, &(struct msg_group_begin_params){.group = 1}, SCAND_DRAINING),
+                       "group.begin: the daemon takes no more jobs");
+        CHECK(end_group(bert, 3));
+        rig_pass(LIMIT_DRAIN_GROUP_MS * 1000 - 1);
+        service_drain(&rig.service);
+        CHECK_EQ(rig.drained, 0);
+        if (how == REFUSED)
+            CHECK_CONTAINS(refusal(anna, submit(anna, buffer, 1, 0, 4), SCAND_DRAINING), "it is about to stop");
+        else if (how == ENDED)
+            CHECK(end_group(anna, 0));
+        else if (how == GONE)
+            user_close(anna);
+        else
+            rig_pass(1);
+        CHECK(rig.drained > 0);
+        rig_end();
+    }
+}
+
+/* A refused job does not let a drain end before other jobs. */
+static void jobs_hold_a_drain_with_groups(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer);
+    begin_group(anna, 0, "", 0);
+    const uint32_t running = submit(anna, buffer, 1, 0, 4);
+    service_drain(&rig.service);
+    refusal(anna, submit(anna, buffer, 1, 0, 4), SCAND_DRAINING);
+    rig_pass(LIMIT_DRAIN_GROUP_MS * 1000 + 1);
+    CHECK_EQ(rig.drained, 0);
+    rig_complete_all();
+    CHECK(answered(anna, running, METHOD_job_submit, NULL));
+    CHECK(rig.drained > 0);
+    rig_end();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(a_group_is_one_row),   TEST(numbers_are_those_of_jobs), TEST(a_failed_job_has_no_rows),
-        TEST(cancelling_is_of_all), TEST(what_is_wrong_is_refused),  TEST(all_groups_of_many),
-        TEST(the_client_goes),      TEST(traces_name_groups),        TEST_END,
+        TEST(a_group_is_one_row),
+        TEST(numbers_are_those_of_jobs),
+        TEST(a_failed_job_has_no_rows),
+        TEST(cancelling_is_of_all),
+        TEST(what_is_wrong_is_refused),
+        TEST(all_groups_of_many),
+        TEST(the_client_goes),
+        TEST(traces_name_groups),
+        TEST(groups_hold_a_drain),
+        TEST(jobs_hold_a_drain_with_groups),
+        TEST_END,
     };
     return test_main(argc, argv, tests);
 }

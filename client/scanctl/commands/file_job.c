@@ -261,6 +261,18 @@ static int run_samples(struct file_job *job, struct scand *daemon, struct error 
     return result;
 }
 
+/* Says what there is of a result whose daemon has gone while it was made. */
+static void tell_unfinished(const struct file_job *job, struct error *error)
+{
+    char rows[GROUPED_BYTES];
+    if (job->rows == 0 || (error->exit_code != EX_TEMPFAIL && error->exit_code != EX_UNAVAILABLE))
+        return;
+    if (job->output.samples.target)
+        fail_more(error, "%s rows were done, and %s is not written", grouped(job->rows, rows), job->output_path);
+    else
+        fail_more(error, "%s rows were done and written", grouped(job->rows, rows));
+}
+
 static int run_output(struct file_job *job, struct scand *daemon, struct error *error)
 {
     int result = result_open(&job->output, &job->result, job->output_path, error);
@@ -269,10 +281,10 @@ static int run_output(struct file_job *job, struct scand *daemon, struct error *
     result = run_samples(job, daemon, error);
     if (!result && job->result.trailer_bytes)
         result = result_copy_trailer(&job->output, &job->array, &job->input, error);
-    if (result)
-        result_discard(&job->output);
-    else
-        result = result_commit(&job->output, error);
+    if (!result)
+        return result_commit(&job->output, error);
+    tell_unfinished(job, error);
+    result_discard(&job->output);
     return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "client/scanctl/ui/utf8.h"
 
@@ -14,4 +15,16 @@ int fail(struct error *error, int exit_code, const char *format, ...)
     utf8_clean(error->text); /* it may quote a file */
     error->exit_code = exit_code;
     return exit_code;
+}
+
+void fail_more(struct error *error, const char *format, ...)
+{
+    const size_t length = strlen(error->text);
+    char more[ERROR_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(more, sizeof(more), format, arguments);
+    va_end(arguments);
+    snprintf(error->text + length, sizeof(error->text) - length, "; %s", more);
+    utf8_clean(error->text);
 }

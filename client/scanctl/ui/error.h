@@ -21,5 +21,7 @@ struct error {
 
 /* Fills *error and returns exit_code, so that a check reads `return fail(error, EX_DATAERR, ...)`. */
 int fail(struct error *error, int exit_code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Adds to the line, behind "; ". */
+void fail_more(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -39,6 +39,7 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
                    .job_steps = SCAND_STEPS_MAX,
                    .batch_jobs = LIMIT_BATCH_JOBS,
                    .batch_steps = 1,
+                   .groups = LIMIT_CLIENT_GROUPS,
                    .file_chunk_bytes = LIMIT_LOAD_BYTES},
         .operations = call->service->operations,
         .operations_count = OPERATION_COUNT,

@@ -56,11 +56,18 @@ static bool client_has_job(const struct client *client, uint32_t msgid)
     return job != NULL;
 }
 
+static int refuse_drained(struct call *call)
+{
+    call->client->knows_drain = true;
+    service_check_drained(call->service);
+    return error_set(&call->error, -ESHUTDOWN,
+                     "the daemon takes no more jobs, it is about to stop; submit to the next one");
+}
+
 static int check_daemon(struct call *call)
 {
     if (call->service->draining)
-        return error_set(&call->error, -ESHUTDOWN,
-                         "the daemon takes no more jobs, it is about to stop; submit to the next one");
+        return refuse_drained(call);
     if (client_has_job(call->client, call->msgid))
         return error_set(&call->error, -EINVAL, "msgid %" PRIu32 " is that of a job that still runs; use another",
                          call->msgid);

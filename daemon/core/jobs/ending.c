@@ -2,6 +2,7 @@
 
 #include "batch.h"
 #include "daemon/core/clients.h"
+#include "daemon/core/loop.h"
 #include "daemon/core/memory/client_buffers.h"
 #include "daemon/core/replies.h"
 #include "daemon/core/stats/counters.h"
@@ -50,8 +51,7 @@ static void job_finish(struct service *service, struct job *job)
     reading_next(client); /* it may have waited for this one */
     client_unhold(client);
     job_destroy(&service->spare_jobs, job);
-    if (service->draining && service->stats.jobs_open == 0)
-        service->ops->drained(service->context);
+    service_check_drained(service);
 }
 
 /* An ended job. When it has failed, jobs that were to read its output end with it, in the order of their submission. */

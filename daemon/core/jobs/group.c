@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/core/loop.h"
 #include "daemon/core/operations/operation.h"
 #include "daemon/core/service.h"
 
@@ -12,6 +13,9 @@ int group_begin(struct client *client, const struct msg_group_begin_params *para
 {
     struct service *service = client->service;
     struct group *group = &client->groups[params->group];
+    if (service->draining)
+        return error_set(error, -ESHUTDOWN,
+                         "group.begin: the daemon takes no more jobs, it is about to stop; begin it with the next one");
     if (group->number > 0)
         return error_set(error, -EINVAL,
                          "group.begin: \"group\" is %" PRIu64 ", which is open already, as job %" PRIu64
@@ -41,6 +45,7 @@ int group_end(struct client *client, uint64_t label, struct error *error)
                          "group.end: \"group\" is %" PRIu64 ", of which %u jobs wait or run; end it after them", label,
                          group->jobs);
     group->number = 0;
+    service_check_drained(client->service);
     return 0;
 }
 

@@ -49,6 +49,8 @@ static void expire_all(struct service *service, uint64_t now_us)
     uint64_t earliest_us = waiting_expire(service, now_us);
     const uint64_t load_us = feeder_expire(service, now_us);
     earliest_us = load_us < earliest_us ? load_us : earliest_us;
+    if (service->draining && now_us < service->drain_end_us && service->drain_end_us < earliest_us)
+        earliest_us = service->drain_end_us;
     for (struct client *client = service->clients; client; client = client->next) {
         uint64_t at_us = expire_jobs(service, client, now_us);
         if (at_us < earliest_us)
@@ -60,6 +62,7 @@ static void expire_all(struct service *service, uint64_t now_us)
 void service_tick(struct service *service)
 {
     service_pump(service);
+    service_check_drained(service);
     service_wake_at(service, service->wake_us); /* again, should this have come too early */
 }
 
