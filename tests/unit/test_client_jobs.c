@@ -260,8 +260,8 @@ static void test_steps(void)
     check_refused(&scan, "then[7].pass_count is 3");
     then[7] = (struct scand_step){.pass_count = 2, .passes = {SCAND_PASS_FORWARD, (enum scand_pass)2}};
     check_refused(&scan, "then[7].passes[1] is 2");
-    then[7] = (struct scand_step){.pass_count = 1, .op = SCAND_OPERATOR_MIN, .kind = (enum scand_kind)3};
-    check_refused(&scan, "then[7].kind is 3");
+    then[7] = (struct scand_step){.pass_count = 1, .op = SCAND_OPERATOR_MIN, .kind = (enum scand_kind)9};
+    check_refused(&scan, "then[7].kind is 9");
     CHECK_EQ(fake.seen[METHOD_job_submit], 0);
     then[7].kind = SCAND_KIND_EXCLUSIVE;
     CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
