@@ -73,6 +73,7 @@
 #define LIMIT_HELPERS           4       /* threads for what would hold up the loop */
 #define LIMIT_UNIT_BYTES        MIB(4)  /* of memory that a helper gives pages at a time, some 3 ms */
 #define LIMIT_CHUNKS_IN_FLIGHT  4       /* handed to one device and not yet done */
+#define LIMIT_OWED_MS           100     /* of a device's time, kept for a user who leaves its jobs to another device */
 #define LIMIT_SLICE_MS          20      /* for which a row longer than two chunks has a device that can leave it off */
 #define LIMIT_LAUNCH_MS         10      /* estimated, of a GPU's work on a row between two looks whether it is wanted */
 #define LIMIT_SMALL_CHUNKS      128     /* besides, of small jobs, */

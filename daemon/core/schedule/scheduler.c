@@ -90,11 +90,12 @@ static void account_refund(struct scheduler *scheduler, struct fair_user *user, 
         user->account_ns[i] -= charge_ns;
 }
 
-static void account_raise(struct fair_user *user, const struct station *station)
+/* To the level, less what the user is owed. */
+static void account_raise(struct fair_user *user, const struct station *station, uint64_t owed_ns)
 {
     uint64_t *account_ns = &user->account_ns[station->device->number];
-    if (*account_ns < station->level_ns)
-        *account_ns = station->level_ns;
+    if (*account_ns + owed_ns < station->level_ns)
+        *account_ns = station->level_ns - owed_ns;
 }
 
 /*
@@ -138,7 +139,7 @@ static void lane_join(struct scheduler *scheduler, struct lane *lane)
     if (!user->turn) {
         ring_join(&scheduler->turn, &user->ring);
         for (unsigned i = 0; i < scheduler->station_count; i++)
-            account_raise(user, &scheduler->stations[i]);
+            account_raise(user, &scheduler->stations[i], 0);
     }
     ring_join(&user->turn, &lane->ring);
 }
@@ -353,6 +354,23 @@ static struct job *user_choose(const struct scheduler *scheduler, const struct f
     return NULL;
 }
 
+/* What a user may be owed by a device on which it runs nothing now: only where it has something to run that another
+ * device would be done with sooner, and not more than others can wait for. */
+static uint64_t owed_ns(const struct scheduler *scheduler, const struct fair_user *user, const struct station *station)
+{
+    const struct ring *at = user->turn;
+    do {
+        const struct lane *lane = (const struct lane *)at;
+        for (int rank = 0; rank < SCAND_PRIORITY_COUNT; rank++) {
+            const struct job *job = lane->queue[rank].first;
+            if (job && job_fits_device(job, station->device) && is_left_to_others(scheduler, station, job))
+                return UINT64_C(1000000) * LIMIT_OWED_MS / user->weight;
+        }
+        at = at->next;
+    } while (at != user->turn);
+    return 0;
+}
+
 /* Chooses a job of the first user in turn that may run something, or else of the lowest account, to which the level
  * rises. */
 static struct job *scheduler_choose(struct scheduler *scheduler, struct station *station)
@@ -365,7 +383,8 @@ static struct job *scheduler_choose(struct scheduler *scheduler, struct station 
         struct fair_user *user = (struct fair_user *)at;
         struct job *job = user_choose(scheduler, user, station);
         if (!job && station->free) { /* not just for want of room */
-            account_raise(user, station);
+            if (user->account_ns[number] < station->level_ns)
+                account_raise(user, station, owed_ns(scheduler, user, station));
         } else if (job && user->account_ns[number] <= station->level_ns) {
             return job;
         } else if (job && (!lowest || user->account_ns[number] < lowest->account_ns[number])) {

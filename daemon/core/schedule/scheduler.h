@@ -7,7 +7,8 @@
  * 3. A chunk's time goes on the account when it is handed out, as an estimate from its bytes and the rate of the user's
  *    latest chunks. When the chunk comes back, its true time takes the estimate's place.
  * 4. An account of a user that has nothing to run is raised to the level: idleness earns nothing. Nor does it cost:
- *    when nobody is left, the level rises to the highest account.
+ *    when nobody is left, the level rises to the highest account. Where all that a user has is left to other devices
+ *    (below), its account may be LIMIT_OWED_MS of device time below the level.
  * 5. Inside a user the most urgent class goes first, and the lanes (connections) with jobs of it take turns. In a lane
  *    jobs of one class start in the order of submission. A job that touches memory which an unfinished earlier job
  *    writes waits; the jobs that it waits for, and those before them in their class, go first in its place. Jobs that
