@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* For want of a measure of how long connections last. */
+/* The time after which to try a connection again, for want of a measure of how long connections last. */
 #define CONNECT_RETRY_MS 1000
 
 void client_hold(struct client *client)
@@ -58,7 +58,7 @@ static bool has_fair_share_left(const struct service *service, const struct user
     return left > 0 && (others < left || user_manages(&service->users, user->uid));
 }
 
-/* Those that a user could open beside a connection that is counted already. */
+/* Returns how many connections a user could open beside one that is counted already. */
 static uint64_t left_for(const struct service *service, const struct user *user)
 {
     return free_connections(service, user, service->stats.clients_open - 1, user->connections - 1);
@@ -185,7 +185,7 @@ struct client *service_open(struct service *service, struct connection *connecti
     return client;
 }
 
-/* Descriptors that have come and were not taken. */
+/* Counts descriptors that have come and were not taken. */
 void client_count_fds(struct client *client, uint64_t count)
 {
     client->user->waiting_fds += count - client->waiting_fds;

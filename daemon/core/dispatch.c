@@ -1,4 +1,4 @@
-/* From a connection's bytes to handlers: service_input of service.h. */
+/* Handles a connection's bytes, from bytes to handlers: service_input of service.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static void drop_descriptors(struct call *call)
         call->fd_count = arrived;
 }
 
-/* For the first message of a client that was not admitted: perhaps there is room by now. */
+/* Admits a client that was not admitted, at its first message: perhaps there is room by now. */
 static int admit_late(struct call *call)
 {
     struct client *client = call->client;
@@ -146,7 +146,7 @@ static void handle_request(struct client *client, const struct message *message)
     descriptors_drop(client->service, client->user, call.fds, call.fd_count);
 }
 
-/* One message that walk() accepted. */
+/* Handles one message that walk() accepted. */
 static void handle_message(struct client *client, const uint8_t *bytes, size_t size)
 {
     struct message message;
@@ -176,7 +176,7 @@ static void refuse_bytes(struct client *client, int code, const uint8_t *bytes, 
     client->failed = true;
 }
 
-/* How many such descriptors a user may have. */
+/* Returns how many descriptors of waiting messages a user may have. */
 static uint64_t user_most_fds(const struct service *service, const struct user *user)
 {
     const uint64_t half = stock_allowed_half(&service->waiting_fds, user->waiting_fds);
@@ -208,7 +208,7 @@ static void watch_fds(struct client *client)
     client->failed = true;
 }
 
-/* Before each message: true when a turn in which so many were handled ends. */
+/* True, before a message, when a turn in which so many were handled ends. */
 static bool turn_is_over(struct service *service, unsigned handled, uint64_t end_us)
 {
     service->now_us = service->ops->now_us(service->context);

@@ -23,8 +23,9 @@ static bool has_many_unread_fds(const struct client *client)
     return client->unread_fds > 0 && own > stock_allowed_half(&client->service->unread_fds, own);
 }
 
-/* Whose answers are read goes on while other connections of its user hold up theirs. What has brought many descriptors
- * that threads still have brings no more until they have closed them. */
+/* True when no more is to be read from a client. A client whose answers are read goes on while other connections of its
+ * user hold up theirs. One that has brought many descriptors that threads still have brings no more until they have
+ * closed them. */
 bool service_is_clogged(const struct client *client)
 {
     if (service_lends_many(client->service, client->user))
@@ -54,7 +55,7 @@ int reply_descriptors(struct client *client, uint32_t msgid, const struct map_ty
     return r ? r : client_send(client, &message, fds, fd_count);
 }
 
-/* Without its answer a client would wait for ever: its connection ends. */
+/* Ends the connection of a client that would wait for ever for a lost answer. */
 static void client_fail(struct client *client)
 {
     client->failed = true;

@@ -93,7 +93,7 @@ static void service_unlink(struct service *service, struct client *client)
     clients_count(client, -1);
 }
 
-/* Descriptors that no message has taken. */
+/* Drops descriptors that no message has taken. */
 static void drop_arrived(struct client *client)
 {
     int fds[LIMIT_MESSAGE_FDS];

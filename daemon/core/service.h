@@ -32,11 +32,11 @@ struct service_ops {
     void (*read)(void *context, struct work *work);
     /* The client's connection has output to flush. */
     void (*output)(void *context, struct client *client);
-    /* From now on new jobs are refused. May be called more than once. */
+    /* Tells that new jobs are refused from now on. May be called more than once. */
     void (*draining)(void *context);
-    /* Draining has come to its end: no job is left. May be called more than once. */
+    /* Tells that draining has ended: no job is left. May be called more than once. */
     void (*drained)(void *context);
-    /* Microseconds of a monotonic clock. */
+    /* Returns microseconds of a monotonic clock. */
     uint64_t (*now_us)(void *context);
     /* Calls service_tick at this time of that clock, or a little later, instead of when it was to be called before.
      * UINT64_MAX: not at all. */
@@ -72,7 +72,7 @@ struct client {
     bool greeted;          /* hello was accepted */
     bool strict;           /* hello asked for errors about unknown fields */
     uint64_t waiting_fds;  /* descriptors that have come and were not taken */
-    uint64_t unread_bytes; /* of answers that have not been sent, */
+    uint64_t unread_bytes; /* bytes of answers that have not been sent, */
     uint64_t unread_fds;   /* and descriptors that go with them */
     bool failed;           /* the client broke the protocol: nothing more is read from it */
     bool paused;           /* the client does not read its answers: its requests wait until it does */
@@ -96,7 +96,7 @@ struct client {
     struct client *next;
 };
 
-/* Memory for what is read of files (memory/blocks.h): blocks that nobody uses now. */
+/* Memory for bytes that are read from files (memory/blocks.h): blocks that nobody uses now. */
 struct blocks {
     struct block *kept;
     uint64_t kept_bytes;
@@ -151,11 +151,11 @@ void service_init(struct service *service, const struct service_ops *ops, void *
                   const struct device_set *devices, struct pool *pool, uid_t owner);
 /* The totals of a service, also of one whose process has ended at any moment: jobs that it still had have failed. */
 void service_totals(const struct service *service, struct service_totals *totals);
-/* After service_init: goes on counting where another service ended, `restarts` services after the first. */
+/* Goes on counting, after service_init, where another service ended, `restarts` services after the first. */
 void service_resume(struct service *service, const struct service_totals *totals, uint64_t restarts);
 /* Frees what is left. Every connection must be closed, and no chunk or work be out. */
 void service_finish(struct service *service);
-/* After it: frees memory that is kept for what comes next. Slow where much is pinned. */
+/* Frees, after service_finish, memory that is kept for what comes next. Slow where much is pinned. */
 void service_trim(struct service *service);
 
 /* Says how many memory maps the process may have (vm.max_map_count), which is LIMIT_MAPS_STANDARD before. */
@@ -175,22 +175,23 @@ bool service_is_full(struct service *service, uid_t uid);
  * the last LIMIT_CLIENTS_KEPT are for users who manage. A client beyond its user's quota or share is not admitted:
  * unless there is room when its first message comes, that is answered with the error, and the connection ends. */
 struct client *service_open(struct service *service, struct connection *connection, uid_t uid);
-/* The client is gone: drops its queue, frees its connection, and its buffers when the last running chunk lets go. */
+/* Closes a client that is gone: drops its queue, and frees its connection, and its buffers when the last running chunk
+ * lets go. */
 void service_close(struct client *client);
-/* The client has something to be handled, or to be read: it takes part in turns until service_rest. */
+/* Start and end a client's part in turns: it has something to be handled, or to be read, until service_rest. */
 void service_ready(struct client *client);
 void service_rest(struct client *client);
-/* Whose turn it is; NULL: nobody is ready. */
+/* Returns the client whose turn it is; NULL: nobody is ready. */
 struct client *service_next(struct service *service);
-/* The loop has worked for the user since that time of ops->now_us. Returns the time now. */
+/* Charges the user for the loop's work since that time of ops->now_us. Returns the time now. */
 uint64_t service_charge(struct service *service, struct user *user, uint64_t since_us);
 /* Handles the complete messages that have arrived, one at least, until that time of ops->now_us, or LIMIT_TURN_MESSAGES
  * of them. 1: some are left for another turn; 0: none are, or the client is paused: they wait until output has been
  * sent; -errno: read no more, flush the output, then close. */
 int service_input(struct client *client, uint64_t end_us);
-/* Output of the client is about to be sent: what it sends from now on it may send with knowledge of that. */
+/* Notes that output of the client is about to be sent: its later requests may be sent with knowledge of that output. */
 void service_sends(struct client *client);
-/* Output has been sent. */
+/* Notes that output has been sent. */
 void service_sent(struct client *client);
 /* True when no more is to be asked for: so much output is unsent, of the client or, where it has some, of its user, or
  * threads have so many of its user's descriptors. */
@@ -200,16 +201,16 @@ static inline bool service_lends_many(const struct service *service, const struc
 {
     return user->lent_fds > stock_allowed_half(&service->lent_fds, user->lent_fds);
 }
-/* A chunk has come back, and it is that time. */
+/* Handles a chunk that has come back, at that time. */
 void service_chunk_done(struct service *service, struct chunk *chunk, uint64_t now_us);
-/* A turn of chunks that have come back, linked by next: takes one at least off the list, until that time of
- * ops->now_us, or LIMIT_TURN_CHUNKS of them, for each of which service_chunk_done is called and its user charged. */
+/* Handles a turn of chunks that have come back, linked by next: takes one at least off the list, until that time of
+ * ops->now_us, or LIMIT_TURN_CHUNKS of them; for each of them service_chunk_done is called and its user charged. */
 void service_collect(struct service *service, struct chunk **returned, uint64_t end_us);
-/* A helper has done a unit of the work. */
+/* Goes on after a helper has done a unit of the work. */
 void service_work_done(struct service *service, struct work *work);
-/* A time has come that ops->wake was told. */
+/* Does what is due at a time that ops->wake was told. */
 void service_tick(struct service *service);
-/* What server.stats and server.devices answer; the latter returns how many devices there are. */
+/* Fill in what server.stats and server.devices answer; the latter returns how many devices there are. */
 void service_describe_stats(struct service *service, struct msg_stats_result *out);
 uint32_t service_describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS]);
 /* Refuses new jobs from now on; ops->drained follows when the last has ended. Where a group is open, its client is to

@@ -94,7 +94,7 @@ struct user_table {
     struct user slots[LIMIT_USERS];
 };
 
-/* Everybody is granted everything, until users_configure. */
+/* Initializes the table; everybody is granted everything, until users_configure. */
 void users_init(struct user_table *table);
 /* Changes what is granted, at once. Nobody loses what is above a new quota, but gets no more. */
 void users_configure(struct user_table *table, const struct grants *grants);

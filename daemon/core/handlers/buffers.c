@@ -22,7 +22,7 @@ static int check_new_buffer(struct call *call, const char *method, uint64_t size
     return 0;
 }
 
-/* Where most memory is free. */
+/* Returns the device where most memory is free. */
 static struct device *roomiest_device(const struct device_set *devices)
 {
     struct device *roomiest = devices->devices[0];
@@ -86,7 +86,7 @@ static uint64_t wait_ms(const struct pool *pool, uint64_t asked_ms)
     return pool->filling > 0 && asked_ms < LIMIT_FILL_WAIT_MS ? LIMIT_FILL_WAIT_MS : asked_ms;
 }
 
-/* Of the pool, now or when there is some. */
+/* Creates a buffer of the pool, now or when there is memory for it. */
 static int create_host(struct call *call, const struct msg_buffer_create_params *params)
 {
     struct buffer *buffer;
@@ -168,7 +168,7 @@ int handle_buffer_import_file(struct call *call, const struct msg_buffer_import_
     return r ? r : buffer_begin(call, buffer);
 }
 
-/* By a handle or a descriptor; the allocation's size, where it was given, holds the part. */
+/* Checks an import by a handle or a descriptor; the allocation's size, where it was given, must hold the part. */
 static int check_ticket(struct call *call, const struct msg_buffer_import_device_params *params)
 {
     uint64_t end, most = LIMIT_IMPORT_BYTES;

@@ -67,7 +67,7 @@ static void export_done(struct work *work)
     free(self);
 }
 
-/* One at a time of a buffer, so that there are no more answers under way than buffers. */
+/* Checks an export. A buffer has one at a time, so that there are no more answers under way than buffers. */
 static int check_export(struct call *call, uint64_t id, const struct buffer *buffer)
 {
     if (!buffer)

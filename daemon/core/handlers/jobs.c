@@ -33,7 +33,7 @@ static bool is_meant(const struct job *job, const struct msg_job_id *id)
     return job->msgid == id->job && (id->index == 0 || job->index == id->index);
 }
 
-/* One job, or all of a batch that have not ended. */
+/* Cancels one job, or all jobs of a batch that have not ended. */
 int handle_job_cancel(struct call *call, const struct msg_job_id *params)
 {
     bool found = false;

@@ -1,7 +1,6 @@
 /*
- * What people look at, and what they may do about it: server.jobs, server.clients, server.trace and server.cancel.
- *
- * Everybody sees who uses how much. What programs call themselves, which processes they are and what they compute is
+ * Requests by which people look at the daemon and its jobs, and stop them: server.jobs, server.clients, server.trace
+ * and server.cancel. Everybody sees who uses how much. The names and processes of programs, and what they compute, are
  * for their own user, root and the daemon's own user.
  */
 #include <errno.h>

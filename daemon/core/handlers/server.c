@@ -82,8 +82,8 @@ int handle_server_devices(struct call *call, const struct msg_nothing *params)
 }
 
 /*
- * What `algorithm` may name: the tutorials' scans, reductions, and variants of other operations, one list after
- * another.
+ * The names that `algorithm` may have: the tutorials' scans, reductions, and variants of other operations, one list
+ * after another.
  */
 
 #define KERNELS ((int)VARIANT_COUNT + (int)REDUCTION_COUNT + (int)STEP_VARIANT_COUNT)
@@ -115,7 +115,7 @@ static void describe_reduction(const struct reduction *reduction, struct msg_ker
             out->reductions[out->reductions_count++] = word;
 }
 
-/* Of an operation in tiles. */
+/* Describes a variant of an operation in tiles. */
 static void describe_step(const struct step_variant *variant, struct msg_kernel *out)
 {
     describe_kernel(variant->name, variant->teaches, false, variant->fixed_order, out);

@@ -14,7 +14,8 @@
 #include "protocol/describe.h"
 #include "stale.h"
 
-/* When about half of what is ahead is likely to be done, so that the queue is not empty before the client is back. */
+/* Returns when about half of what is ahead is likely to be done, so that the queue is not empty before the client is
+ * back. */
 static uint32_t retry_ms(uint64_t backlog_us)
 {
     uint64_t ms = backlog_us / 2 / 1000;
@@ -269,7 +270,7 @@ void job_refuse_outputs(struct client *client, const struct msg_job_run_params *
         }
 }
 
-/* Whether there is room for a job of that method. */
+/* Checks that there is room for a job of that method. */
 static int check_room(struct call *call, const char *method)
 {
     int r = check_queues(call, method);

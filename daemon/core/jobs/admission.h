@@ -1,4 +1,4 @@
-/* Which jobs are taken: within the bounds of queues, quotas and memory, on buffers that are known. */
+/* Admission of jobs: within the bounds of queues, quotas and memory, on buffers that are known. */
 #ifndef DAEMON_ADMISSION_H
 #define DAEMON_ADMISSION_H
 

@@ -7,7 +7,7 @@
 #include "protocol/describe.h"
 #include "protocol/lengths.h"
 
-/* What is merged: bit k of `mask` stands for dimension k. */
+/* The axes that are merged: bit k of `mask` stands for dimension k. */
 struct axes {
     const struct request *request;
     const struct msg_tensor *input;
@@ -21,7 +21,7 @@ static bool is_one_of(const struct axes *axes, uint32_t k)
 }
 
 /*
- * What is asked for.
+ * The axes that the request asks for.
  */
 
 static int read_axes(struct axes *axes, const struct msg_job_run_params *params, struct error *error)

@@ -8,7 +8,7 @@ int feed_begin(struct job *job, struct error *error)
     struct load first = {.count = job_chunk_count(job, 0)};
     if (!job_reads_files(job))
         return 0;
-    /* Of ragged rows it is not known yet where they are. */
+    /* The places of ragged rows are not known yet. */
     int r = job->operands[OPERAND_OFFSETS].buffer || job_is_empty(job) ? 0 : load_lay_out(&first, job, error);
     if (r)
         return r;
@@ -19,7 +19,7 @@ int feed_begin(struct job *job, struct error *error)
     return 0;
 }
 
-/* More urgent jobs first. */
+/* Returns the last job that is at least as urgent as this rank, since more urgent jobs come first. */
 static struct loads *last_before(const struct feed_queue *queue, int rank)
 {
     struct loads *loads = queue->last;

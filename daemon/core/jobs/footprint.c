@@ -24,7 +24,7 @@ static struct ends line_ends(const struct operand *operand, const struct scan_ro
 static struct ends rows_ends(const struct operand *operand, const struct scan_rows *rows, uint64_t first, uint64_t last)
 {
     struct ends ends = {0, 0};
-    /* Where an index changes, the ones inside it take all their values. */
+    /* Indices inside one that changes take all their values. */
     for (uint64_t k = rows->outer_rank; k-- > 0;) {
         uint64_t values = rows->outer_shape[k], from = first % values, to = last % values;
         first /= values;

@@ -57,7 +57,7 @@ static void job_move(struct job *job, enum job_state to)
     job->state = to;
 }
 
-/* For each job that is to start those before it are looked through: this and what uses it there is inline. */
+/* The functions that compare jobs are inline: for each job that is to start, all before it are looked through. */
 #define INLINE static inline __attribute__((always_inline))
 
 void job_make_ragged(struct job *job, struct offsets_copy *copy)
@@ -143,8 +143,8 @@ bool job_writes(const struct job *job, const struct buffer *buffer, const struct
     return false;
 }
 
-/* No two elements share a byte, so there are no gaps where they fill the extent. Of ragged rows some samples are not
- * written. */
+/* True when an operand's elements fill its extent: no two elements share a byte, so there are no gaps then. Some
+ * samples of ragged rows are not written. */
 static bool is_filled(const struct job *job, const struct operand *operand)
 {
     const uint64_t rows = operand->follows == FOLLOWS_JOB ? 1 : job->rows.row_count;
@@ -209,7 +209,7 @@ static bool names_algorithm(const struct job *job)
     return false;
 }
 
-/* Others would wait for such a row as long as it takes. */
+/* True for a long row without slices, for which others would wait as long as it takes. */
 static bool is_long_without_slices(const struct job *job, const struct device *device)
 {
     return job->long_bytes == 0 && job_bytes(job, job->next_row, 1) > 2 * device->info.chunk_bytes;
@@ -237,7 +237,7 @@ bool job_has_rows(const struct job *job)
     return job->state <= JOB_RUNNING && job->next_row < job->rows.row_count;
 }
 
-/* As many rows, but at least one, as a chunk's samples hold. */
+/* Returns as many rows as a chunk's samples hold, but at least one. */
 static uint64_t ragged_chunk_rows(const struct job *job, uint64_t first)
 {
     const uint64_t *offsets = job->rows.offsets + first;

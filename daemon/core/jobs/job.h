@@ -40,7 +40,7 @@ struct job {
     uint32_t index;        /* the job's place in a batch, from 1 on; 0: it came alone */
     struct batch *batch;   /* the batch that gets the outcome; NULL: the job came alone */
     uint64_t number;       /* the job's id among all jobs of the daemon */
-    struct group *group;   /* of its client, which people see in its place; NULL: none */
+    struct group *group;   /* the client's group that people see in place of the job; NULL: none */
     bool submitted;        /* the job came by job.submit or job.batch: its errors say so */
     bool wants_progress, wants_ending;
     bool after_failure; /* runs although its input is stale */
@@ -58,7 +58,7 @@ struct job {
     uint64_t chunk_samples;  /* samples per chunk of ragged rows, but at least a row */
     bool plain;              /* scans one after another, or one reduction: a chunk's operands are its rows' */
     uint64_t between_bytes;  /* bytes of an element between steps, in memory of the device's; 0: there are none */
-    uint64_t between_length; /* of those, how many a row has at most, of rows of one length */
+    uint64_t between_length; /* elements between steps that a row has at most, for rows of one length */
     uint64_t result_bytes;   /* bytes moved for each row besides */
     uint64_t sample_bytes;   /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
                                 compute */
@@ -80,11 +80,11 @@ struct job {
     int rank;                       /* the rank of its class; 0 is the most urgent */
     struct job *peer, *peer_before; /* in the list of its client's jobs */
     uint32_t operand_count, step_count;
-    /* From here on what a job does not have is not even zero. */
+    /* From here on, members that a job does not have are not even set to zero: most jobs have few of them. */
     struct error outcome;                        /* code 0: nothing has gone wrong */
     struct operand operands[LIMIT_JOB_OPERANDS]; /* by number; their buffers are held */
     struct step steps[LIMIT_STEPS];
-    /* Those operands as devices take them, of a job that is not plain; bit i of `written`: operand i is. */
+    /* The operands as devices take them, for a job that is not plain; bit i of `written`: operand i is written. */
     struct step_operand layouts[LIMIT_JOB_OPERANDS];
     uint32_t written;
 };
@@ -118,11 +118,11 @@ int job_check_between(const struct job *job, uint64_t length, struct error *erro
 int job_check_ragged(const struct job *job, uint64_t longest, struct error *error);
 /* The offsets of a job that has ended, from now on the caller's; NULL: it has none. */
 uint64_t *job_disown_offsets(struct job *job);
-/* NULL: its memory is not kept. */
+/* Destroys a job; its memory is kept in `spare` for another job, or freed where that is NULL. */
 void job_destroy(struct spare_jobs *spare, struct job *job);
 void spare_jobs_free(struct spare_jobs *spare);
 
-/* Whenever its operands have changed, for job_conflicts: scheduler_add does. */
+/* Finds the reach of a job's operands for job_conflicts; needed whenever they have changed, as scheduler_add does. */
 void job_find_reach(struct job *job);
 bool job_operands_conflict(const struct job *later, const struct job *earlier);
 

@@ -31,7 +31,7 @@ bool loads_are_ready(const struct job *job)
  * Addresses: those of files, which nobody can use, become those in the block.
  */
 
-/* Where a tensor's first element, and steps between its rows and samples, are from now on. */
+/* The place of a tensor's first element, and the steps between its rows and samples, from now on. */
 struct layout {
     const void **origin;
     int64_t *stride, *outer_strides;
@@ -124,7 +124,7 @@ void loads_return(struct loads *loads, struct load *load)
 }
 
 /*
- * What is to be read.
+ * The bytes that are to be read.
  */
 
 static struct extent part_extent(const struct load *load, const struct job *job, uint32_t operand)
@@ -151,7 +151,7 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Whether a load's rows lie along one dimension, at one distance, which is then *step, upwards as their samples. */
+/* True when a load's rows lie along one dimension, at one distance, which becomes *step, upwards as their samples. */
 static bool is_run(const struct load *load, const struct job *job, const struct operand *operand, uint64_t *step)
 {
     const struct scan_rows *rows = &job->rows;
@@ -208,7 +208,7 @@ int load_lay_out(struct load *load, const struct job *job, struct error *error)
  * Reading.
  */
 
-/* Of the next byte to be read. */
+/* Returns the file's offset of the next byte to be read. */
 static uint64_t file_offset(const struct load *load, const struct load_part *part)
 {
     const uint64_t line = load->part_bytes / part->width_bytes;
@@ -234,7 +234,7 @@ static int read_fails(struct load *load, const struct load_part *part, int cause
                      part->buffer->id, file_offset(load, part), strerror(cause));
 }
 
-/* What is left of a line, or a unit of it, or less. */
+/* Reads what is left of a line, or a unit of it, or less. */
 static int read_line(struct load *load, const struct load_part *part)
 {
     const uint64_t line = load->part_bytes / part->width_bytes, in_line = load->part_bytes % part->width_bytes;

@@ -20,7 +20,7 @@ static void offsets_uncount(struct client *client, uint64_t bytes)
     client->service->offsets_bytes -= bytes;
 }
 
-/* Some hundred microseconds for as many as are allowed: pages of 8 MiB go back. */
+/* Freeing of offsets: some hundred microseconds for the largest number of them, since pages of 8 MiB go back. */
 struct freeing {
     struct work work;      /* first */
     struct client *client; /* held */

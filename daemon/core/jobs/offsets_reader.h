@@ -1,4 +1,4 @@
-/* Copying of a job's offsets by helpers, a unit at a time, in the order of offsets_queue.h. */
+/* Copies jobs' offsets by helpers, a unit at a time, in the order of offsets_queue.h. */
 #ifndef DAEMON_OFFSETS_READER_H
 #define DAEMON_OFFSETS_READER_H
 

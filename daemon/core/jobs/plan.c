@@ -1,4 +1,4 @@
-/* How jobs are checked against their buffers, and cut into chunks: job_plan of job.h. */
+/* Checks jobs against their buffers, and cuts them into chunks: job_plan of job.h. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -14,7 +14,7 @@ static const int ranks[] = {
 };
 
 /*
- * Where operands lie.
+ * The places of operands.
  */
 
 static int check_extents(struct job *job, const struct request *request, struct error *error)
@@ -65,7 +65,7 @@ static int refuse_input_and_output(const struct job *job, const struct request *
                          : "with \"operation\" \"reduce\" keep them apart");
 }
 
-/* Of several steps the first has read a row before the last one writes it. */
+/* True when a job may work in place: the first of several steps has read a row before the last one writes it. */
 static bool may_be_in_place(const struct job *job)
 {
     const struct step_kernel *kernel = job->steps[0].kernel;
@@ -101,8 +101,8 @@ static int refuse_overlap(const struct job *job, const struct request *request, 
                      request->operands[two].tensor->buffer);
 }
 
-/* Whether an operand is what a step's results are added onto, and they may lie in the same elements: each is read
- * before it is written, by its own step or by one before the last. */
+/* True when an operand is what a step's results are added onto, and both may be the same elements: each is read before
+ * it is written, by its own step or by one before the last. */
 static bool may_be_output(const struct job *job, const struct request *request, uint32_t operand)
 {
     const struct step *step = &job->steps[request->operands[operand].step];
@@ -130,7 +130,7 @@ static int check_further(const struct job *job, const struct request *request, s
     return 0;
 }
 
-/* No device reaches the memory of another. */
+/* Checks that all device memory is on one device, since none reaches the memory of another. */
 static int check_devices(const struct job *job, const struct request *request, struct error *error)
 {
     uint32_t first = 0; /* the first operand in device memory */
@@ -150,7 +150,8 @@ static int check_devices(const struct job *job, const struct request *request, s
     return 0;
 }
 
-/* Where nothing is computed nothing has checked the offsets, and nothing uses the addresses. */
+/* Sets the operands' origins, unless nothing is computed: then nothing has checked the offsets, and nothing uses the
+ * addresses. */
 static void find_origins(struct job *job, const struct request *request)
 {
     for (uint32_t i = 0; i < job->operand_count && job->rows.row_count > 0; i++) {
@@ -164,7 +165,7 @@ static void find_origins(struct job *job, const struct request *request)
  * Steps.
  */
 
-/* Scans one after another, of which the first alone may have coefficients, or one reduction. */
+/* True for scans one after another, of which the first alone may have coefficients, or for one reduction. */
 static bool is_plain(const struct job *job, const struct request *request)
 {
     for (uint32_t i = 0; i < job->step_count; i++)
@@ -176,7 +177,7 @@ static bool is_plain(const struct job *job, const struct request *request)
     return job->step_count == 1 || job->operands[OPERAND_OUTPUT].follows == FOLLOWS_SAMPLES;
 }
 
-/* Longest values between steps. */
+/* Returns the length of the longest values between steps. */
 static uint64_t between_length(const struct job *job)
 {
     uint64_t longest = 0;
@@ -185,8 +186,8 @@ static uint64_t between_length(const struct job *job)
     return longest;
 }
 
-/* Where values between steps are: in the output, or in memory of the device's. How many a ragged row has of them is
- * checked when its length is known. */
+/* Places the values between steps: in the output, or in memory of the device. The number of a ragged row's values is
+ * checked when the row's length is known. */
 static int place_between(struct job *job, const struct request *request, struct error *error)
 {
     job->plain = is_plain(job, request);
@@ -245,7 +246,7 @@ static void bind_rows(struct job *job, const struct request *request)
  * Chunks.
  */
 
-/* All steps, in bytes of a sample that take as long to be moved. */
+/* Returns the work of all steps, in bytes of a sample that take as long to be moved. */
 static uint64_t work_bytes(const struct job *job, uint32_t work_per_byte)
 {
     const uint64_t samples = job->rows.length > 0 ? job->rows.length : 1;
@@ -259,14 +260,15 @@ static uint64_t work_bytes(const struct job *job, uint32_t work_per_byte)
     return work_per_byte ? (work + work_per_byte - 1) / work_per_byte : 0;
 }
 
-/* Of a plain job input and output of a chunk have one place when their samples have one size. */
+/* True when input and output of a chunk share one place: in a plain job whose samples have one size. */
 static bool shares_place(const struct job *job)
 {
     const struct operand *input = &job->operands[OPERAND_INPUT], *output = &job->operands[OPERAND_OUTPUT];
     return job->plain && output->follows == input->follows && output->item_bytes == input->item_bytes;
 }
 
-/* For each sample: what follows samples of which there are more or less, and vectors, are shared out to all. */
+/* Returns the bytes moved for each sample. Bytes of vectors, and of operands with more or fewer elements than samples,
+ * are divided among all samples. */
 static uint64_t sample_bytes(const struct job *job)
 {
     const bool shared = shares_place(job);

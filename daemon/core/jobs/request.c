@@ -8,13 +8,13 @@
 #include "axes.h"
 #include "protocol/describe.h"
 
-/* Its number in the message. */
+/* Returns a step's number in the message. */
 static uint32_t sent_step(const struct request *request, uint32_t step)
 {
     return step - request->added[step];
 }
 
-/* One vector belongs to all rows. */
+/* Returns what an operand follows; a single vector belongs to all rows. */
 static enum follows follows_of(const struct operand_row *row, const struct msg_tensor *tensor)
 {
     return row->follows == FOLLOWS_VECTORS && tensor->shape_count == 1 ? FOLLOWS_JOB : row->follows;
@@ -70,7 +70,7 @@ static bool is_scaled(const union msg_step *step)
     return step->operation == OPERATION_scan && STEP_GIVES(&step->scan, scan, scale);
 }
 
-/* How many steps it stands for. */
+/* Returns how many steps a step of the message stands for. */
 static uint64_t steps_of(const union msg_step *step)
 {
     switch ((enum operation_id)step->operation) {
@@ -120,7 +120,7 @@ static bool is_scale(const struct request *request, uint32_t step)
     return (request->scales >> step & 1) != 0;
 }
 
-/* The step of the message, or what is to be done besides. */
+/* Returns the step of the message, or the step that is to be done besides. */
 static union msg_step expanded_step(const struct request *request, const struct msg_job_run_params *params,
                                     uint32_t step)
 {
@@ -150,7 +150,8 @@ int request_init(struct request *request, const struct msg_job_run_params *param
 }
 
 /*
- * From job.submit, where the fields of all operations stand side by side, and `then` has those of further scans.
+ * Translation from job.submit, where the fields of all operations stand side by side, and `then` has those of further
+ * scans.
  */
 
 static struct msg_scan scan_of_then(const struct msg_then_step *then)

@@ -26,18 +26,18 @@ struct request {
     bool submitted; /* it came by job.submit */
     uint32_t operand_count;
     struct request_operand operands[LIMIT_JOB_OPERANDS];
-    /* Of each step of params: how many up to it the message does not have, since a step of it stands for several; and,
-     * a bit for each, whether it is the multiplication by a scan's scale. */
+    /* For each step of params: how many of the steps up to it are not in the message, since a step there stands for
+     * several; and, a bit for each, whether it is the multiplication by a scan's scale. */
     uint8_t added[LIMIT_STEPS];
     uint32_t scales;
 };
 
-/* 0, or -EINVAL and *error: it has too many operands or steps. *expanded has room for the params with all the steps
- * that those of the message stand for, and with one axis. Both stay the caller's. */
+/* Begins a request. Returns 0, or -EINVAL and *error: it has too many operands or steps. *expanded has room for the
+ * params with all the steps that those of the message stand for, and with one axis. Both stay the caller's. */
 int request_init(struct request *request, const struct msg_job_run_params *params, struct msg_job_run_params *expanded,
                  struct error *error);
-/* The same of what came by job.submit, whose translation is *run: -EINVAL, too, where fields of a scan and of a
- * reduction are mixed. */
+/* Begins a request that came by job.submit, whose translation is *run. Returns -EINVAL also where fields of a scan and
+ * of a reduction are mixed. */
 int request_init_submit(struct request *request, const struct msg_job_submit_params *params,
                         struct msg_job_run_params *run, struct error *error);
 

@@ -1,4 +1,4 @@
-/* What messages call a request's method, fields and operands. */
+/* The names of a request's method, fields and operands in messages. */
 #include <stdio.h>
 #include <string.h>
 

@@ -28,7 +28,7 @@ int rows_check_tensors(const struct request *request, struct error *error)
                      params->input.shape_count, params->input.shape_count - 1);
 }
 
-/* What an operand must have along the axis, and of which dimensions that is said in words of their own. */
+/* Checks an operand's extent along the axis, for operands that follow rows, whose messages have words of their own. */
 static int check_axis(const struct request *request, uint32_t operand, struct error *error)
 {
     const struct msg_job_run_params *params = request->params;
@@ -48,7 +48,7 @@ static int check_axis(const struct request *request, uint32_t operand, struct er
     return 0;
 }
 
-/* Samples that some step before has made more or less of. */
+/* Checks the length of an operand that follows samples of which some step before has made more or fewer. */
 static int check_length(const struct request *request, uint32_t operand, struct error *error)
 {
     const struct msg_job_run_params *params = request->params;
@@ -63,7 +63,8 @@ static int check_length(const struct request *request, uint32_t operand, struct 
                      request->operands[operand].tensor->shape[params->axis], wanted, given);
 }
 
-/* Of samples an operand has the input's shape, if no step changes it, else and of rows all of it but the axis. */
+/* Checks an operand's shape. An operand that follows samples has the input's shape, if no step changes it; otherwise,
+ * and if it follows rows, all of that shape but the axis. */
 static int check_shape(const struct request *request, uint32_t operand, struct error *error)
 {
     const struct msg_tensor *input = &request->params->input, *other = request->operands[operand].tensor;
@@ -85,7 +86,7 @@ static int check_shape(const struct request *request, uint32_t operand, struct e
     return r;
 }
 
-/* What belongs to the job, but for its offsets, is a vector. */
+/* Checks that an operand of the whole job, other than offsets, is a vector. */
 static int check_vector(const struct request *request, uint32_t operand, struct error *error)
 {
     const struct msg_tensor *tensor = request->operands[operand].tensor;
@@ -127,7 +128,7 @@ static int64_t stride_of(const struct msg_tensor *tensor, uint64_t k)
                                                             : (int64_t)dtype_size_bytes(tensor->dtype);
 }
 
-/* A full run of a dimension, bytes. What wraps here is refused by tensor_extent. */
+/* Returns the bytes of a full run of a dimension. A product that wraps here is refused by tensor_extent. */
 static int64_t run_bytes(uint64_t shape, int64_t stride)
 {
     return (int64_t)((uint64_t)stride * shape);
@@ -172,7 +173,8 @@ static void add_outer(const struct layout *layout, uint64_t shape, const int64_t
             layout->operands[i].outer_strides[rows->outer_rank - 1] = strides[i];
 }
 
-/* Of ragged rows, what follows rows has an element for each along the axis; samples have none of that dimension. */
+/* Adds the dimension of ragged rows: operands that follow rows have an element for each along the axis; samples lack
+ * that dimension. */
 static void add_ragged(const struct layout *layout)
 {
     const struct request *request = layout->request;
@@ -187,7 +189,7 @@ static void add_ragged(const struct layout *layout)
         add_outer(layout, request_ragged_rows(request), strides);
 }
 
-/* All axes but that of the rows. */
+/* Adds all axes but that of the rows. */
 static void add_axes(const struct layout *layout)
 {
     const struct request *request = layout->request;

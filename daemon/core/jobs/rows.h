@@ -1,5 +1,5 @@
 /*
- * From tensors to rows, as kernels compute them: every check of shapes against each other is here. Pure functions.
+ * Turns tensors into rows as kernels compute them: every check of shapes against each other is here. Pure functions.
  */
 #ifndef DAEMON_ROWS_H
 #define DAEMON_ROWS_H

@@ -116,7 +116,8 @@ bool stale_spread(struct service *service, const struct job *failed)
     return stopped;
 }
 
-/* Just before and not just after: whom sending wakes may answer before anything else is done here. */
+/* Notes up to which message the client does not know what is stale: just before output is sent and not just after,
+ * since a client whom sending wakes may answer before anything else is done here. */
 void service_sends(struct client *client)
 {
     if (!client->stale_unsent || client->failing_batches > 0)

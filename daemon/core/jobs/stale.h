@@ -13,9 +13,9 @@
 
 /* The client's request to write this output was refused. */
 void stale_refuse(struct client *client, const struct msg_tensor *output);
-/* 0, or -ESTALE and call->error: a planned job reads bytes that are stale. */
+/* Checks whether a planned job reads bytes that are stale. Returns 0, or -ESTALE and call->error. */
 int stale_check(struct call *call, const struct job *job);
-/* What the job writes will not be stale, as long as it does not fail. */
+/* Marks what the job writes as not stale, as long as the job does not fail. */
 void stale_replace(struct client *client, const struct job *job);
 /* Stops what was to read a failed job's output, and what was to read the output of that. True when it has stopped some,
  * which are ended jobs then, all younger ones of the same client. */

@@ -1,6 +1,6 @@
 /*
- * Which bytes a tensor touches, as clients describe it: every check on bounds and strides is here, overflow included.
- * Pure functions.
+ * The bytes that a tensor touches, as clients describe it: every check on bounds and strides is here, overflow
+ * included. Pure functions.
  */
 #ifndef DAEMON_TENSOR_LAYOUT_H
 #define DAEMON_TENSOR_LAYOUT_H

@@ -25,13 +25,14 @@ static struct index_range operand_range(const struct job *job, uint32_t operand,
     return (struct index_range){0, 0};
 }
 
-/* Values for samples of ragged rows lie on a line, of which those between rows and beyond them are nobody's. */
+/* True when values lie on a line, as for samples of ragged rows; values between the rows and beyond them are nobody's.
+ */
 static bool are_on_line(const struct job *job)
 {
     return job->operands[job->values.operand].follows == FOLLOWS_SAMPLES && job->rows.offsets;
 }
 
-/* Where a row's values begin in the operand, and how many there are. */
+/* The place of a row's first value in the operand, and the number of values. */
 static uint64_t first_element(const struct job *job)
 {
     return are_on_line(job) ? job->rows.offsets[0] : 0;
@@ -73,7 +74,7 @@ bool values_are_left(const struct job *job)
     return job->values.operand > 0;
 }
 
-/* Rows of which each has values of its own. */
+/* Returns how many rows have values of their own. */
 static uint64_t row_count(const struct job *job)
 {
     const struct operand *operand = &job->operands[job->values.operand];
@@ -83,7 +84,7 @@ static uint64_t row_count(const struct job *job)
     return shared || operand->follows == FOLLOWS_JOB ? 1 : job->rows.row_count;
 }
 
-/* Of the next chunk: whole rows, or a part of one. */
+/* The size of the next chunk: whole rows, or a part of one. */
 static uint64_t next_rows(const struct job *job)
 {
     const uint64_t length = element_count(job), left = row_count(job) - job->values.row;

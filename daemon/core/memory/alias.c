@@ -28,7 +28,7 @@ int file_identify(struct file *file, int fd, size_t index)
     return 0;
 }
 
-/* Twice the same file in one buffer: results would overwrite each other, and no check of extents could tell. */
+/* Refuses the same file twice in one buffer: results would overwrite each other, and no check of extents could tell. */
 static int check_different(const struct file *files, size_t count, struct error *error)
 {
     for (size_t i = 1; i < count; i++)
@@ -71,7 +71,7 @@ void files_finish(struct files *files)
     *files = (struct files){0};
 }
 
-/* The next file that is in both, from these places on, which are then behind it. */
+/* Returns the next file that is in both lists, from these places on, which are then behind it. */
 static bool next_common(const struct files *a, size_t *i, const struct files *b, size_t *k)
 {
     while (*i < a->count && *k < b->count) {

@@ -1,6 +1,6 @@
 /*
- * Which buffers of a connection are the same memory. A client may import a memfd twice, or one that the pool gave it,
- * and then knows it as two buffers: jobs on them touch the same bytes. A memfd is known by device and inode.
+ * Finds the buffers of a connection that are the same memory. A client may import a memfd twice, or one that the pool
+ * gave it, and then knows it as two buffers: jobs on them touch the same bytes. A memfd is known by device and inode.
  */
 #ifndef DAEMON_ALIAS_H
 #define DAEMON_ALIAS_H

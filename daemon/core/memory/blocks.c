@@ -11,7 +11,7 @@
 #define ROUND_BYTES KIB(64) /* sizes are multiples of it, so that most blocks fit the next job as well */
 #define HUGE_BYTES  MIB(2)
 
-/* A kept block does where no more than half of it would be left over. */
+/* True when a kept block suffices, and no more than half of it would be left over. */
 static bool fits(const struct block *block, uint64_t size_bytes)
 {
     return block->size_bytes >= size_bytes && block->size_bytes / 2 <= size_bytes;

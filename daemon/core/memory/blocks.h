@@ -25,7 +25,7 @@ struct block {
 struct block *blocks_pop(struct blocks *blocks, uint64_t size_bytes);
 /* Makes it ready, a unit at a time: 1: more is left. 0, or -ENOMEM and *error: that was all. */
 int block_make(struct block *block, const struct device_set *devices, struct page_budget *budget, struct error *error);
-/* It is not used any more: kept for the next, or its memory freed by a helper, on the user's account. */
+/* Gives back a block: it is kept for the next user, or a helper frees its memory, on the user's account. */
 void blocks_push(struct service *service, struct user *user, struct block *block);
 
 #endif

@@ -27,7 +27,7 @@ static int buffer_create(enum buffer_source source, uint64_t size_bytes, struct 
     return 0;
 }
 
-/* The user has what it may of the pool; what it gives back is there again. */
+/* Refuses a buffer to a user who has what it may of the pool; memory that the user gives back is there again. */
 static int stock_refuses(const struct pool *pool, uint64_t size_bytes, const struct user *user, struct error *error)
 {
     const struct pool_account *account = &user->pool;
@@ -152,7 +152,7 @@ uint64_t buffer_cost_bytes(const struct buffer *buffer)
     }
 }
 
-/* A list of the files of what the pool gave; an import has one since it was prepared. */
+/* Makes the list of the files of memory from the pool; an import has one since it was prepared. */
 static int know_files(struct buffer *buffer)
 {
     struct error error;
@@ -229,7 +229,7 @@ bool buffer_is_ready(struct buffer *buffer, struct extent extent)
     return !buffer_is_partial(buffer) || pin_units_cover(&buffer->pin_units, extent);
 }
 
-/* Why the device did not give `size_bytes`. */
+/* Sets the error that says why the device did not give `size_bytes`. */
 static int device_refuses(int code, uint64_t size_bytes, struct device *device, struct error *error)
 {
     if (code == -ENOMEM)
@@ -266,7 +266,7 @@ static int prepare_exportable(struct buffer *buffer, struct error *error)
     return 0;
 }
 
-/* Where there are several, which of them it was that failed. */
+/* Adds to an error which of several devices it was that failed. */
 static int error_of_device(struct error *error, const struct device *device)
 {
     const struct error said = *error;

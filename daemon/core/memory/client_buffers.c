@@ -75,7 +75,7 @@ static bool dismantle_run(struct work *work)
     return buffer_dismantle(self->buffer, self->service->pool);
 }
 
-/* Its maps and its file count until they are gone. */
+/* Ends the counting of a buffer's maps and file, which count until they are gone, and destroys the buffer. */
 static void dismantled(struct service *service, struct buffer *buffer)
 {
     buffer->user->maps -= buffer->maps;
@@ -93,7 +93,7 @@ static void dismantle_done(struct work *work)
     free(self);
 }
 
-/* What came with its request, and is no longer needed or never was. */
+/* Drops the descriptors that came with a buffer's request, and are no longer needed or never were. */
 static void drop_descriptors(struct service *service, struct buffer *buffer)
 {
     descriptors_drop(service, buffer->user, buffer->fds, buffer->fd_count);
@@ -133,7 +133,7 @@ void buffer_unhold(struct service *service, struct buffer *buffer)
  * Pinning of what lies behind the first unit of imported memory, which was pinned before its client knew of it.
  */
 
-/* Of one buffer at a time. More of them only wait for the driver's lock. */
+/* The helpers that pin one buffer at a time. More of them only wait for the driver's lock. */
 #define PINNERS 3
 
 /* A helper of a buffer, which it holds: some units at a time. */
@@ -154,8 +154,8 @@ static bool pin_run(struct work *work)
     return false;
 }
 
-/* Some memory cannot be pinned, so from now on all of it is staged: chunks with the device go on as they were, and so
- * what is pinned remains it. A device that is lost says so to the next chunk. */
+/* Stages all of a buffer from now on, since some of it cannot be pinned: chunks with the device go on as they were, so
+ * what is pinned stays pinned. A device that is lost says so to the next chunk. */
 static void buffer_give_up(struct service *service, struct buffer *buffer)
 {
     if (!buffer->span.staged)
@@ -163,7 +163,7 @@ static void buffer_give_up(struct service *service, struct buffer *buffer)
     buffer->span.staged = true;
 }
 
-/* Nobody else waits for it: the client has released it, or is gone. */
+/* True when only its helpers still hold a buffer: the client has released it, or is gone. */
 static bool is_forgotten(const struct buffer *buffer)
 {
     return buffer->holds == buffer->pinners;
@@ -260,7 +260,7 @@ static int buffer_publish(struct client *client, uint32_t msgid, struct buffer *
     return 0;
 }
 
-/* The end of preparation: the client gets its buffer, or why not. */
+/* Ends preparation: the client gets its buffer, or the reason why not. */
 static void buffer_prepared(struct service *service, struct client *client, uint32_t msgid, struct buffer *buffer,
                             int status, struct error *error)
 {
@@ -291,7 +291,7 @@ static bool prepare_run(struct work *work)
     return self->status > 0;
 }
 
-/* Nobody waits for the buffer of a client that is gone. */
+/* True while the client is there: nobody waits for the buffer of a client that is gone. */
 static bool prepare_is_wanted(struct work *work)
 {
     return ((struct buffer_work *)work)->client->connection;
@@ -344,7 +344,7 @@ static int reserve_file(struct service *service, struct buffer *buffer, struct e
     return 0;
 }
 
-/* A file's are counted for as long as it is open. */
+/* Lends an import's descriptors to threads; those of a file are counted for as long as it is open. */
 static void lend_descriptors(struct service *service, struct buffer *buffer)
 {
     if (buffer->source != BUFFER_FILE)
@@ -352,7 +352,7 @@ static void lend_descriptors(struct service *service, struct buffer *buffer)
     descriptors_lend(service, buffer->user, buffer->lent_fds);
 }
 
-/* By helpers, or by readers where it takes as long as a client's file system likes. */
+/* Prepares a buffer by helpers, or by readers where preparing takes as long as a client's file system likes. */
 static void prepare(struct service *service, const struct buffer *buffer, struct work *work)
 {
     (buffer->source == BUFFER_FILE ? service_read : service_defer)(service, buffer->user, work);
@@ -416,7 +416,7 @@ static int waiting_try(struct service *service, const struct waiting *self, stru
     return 0;
 }
 
-/* Whether the first of a queue can have what it waits for: it does then. */
+/* Serves the first request of a queue, if it can have what it waits for; returns whether it could. */
 static bool serve_first(struct service *service, struct waiting_queue *queue)
 {
     struct error error;

@@ -7,7 +7,7 @@
 
 #include "daemon/core/call.h"
 
-/* For want of a measure of how long the pool stays full: when a client that is told so should try again. */
+/* The time after which to try again when the pool is full, for want of a measure of how long it stays full. */
 #define RETRY_MS 20
 
 void buffer_hold(struct buffer *buffer);
@@ -16,9 +16,9 @@ void buffer_unhold(struct service *service, struct buffer *buffer); /* dismantle
  * not pinned yet afterwards; jobs may come meanwhile. */
 int buffer_begin(struct call *call, struct buffer *buffer);
 
-/* Memory of the pool is free again: gives it to requests that wait for it, in turns. */
+/* Gives memory of the pool that is free again to requests that wait for it, in turns. */
 void waiting_pump(struct service *service);
-/* Ends what has waited for long enough. The earliest end of the others. */
+/* Ends requests that have waited for long enough. Returns the earliest end of the others. */
 uint64_t waiting_expire(struct service *service, uint64_t now_us);
 
 #endif

@@ -27,7 +27,7 @@ static bool closing_run(struct work *work)
     return self->count > 0;
 }
 
-/* Those who wait for it are read on (service_is_clogged). */
+/* Reads on from paused clients, which wait for descriptors to be returned (service_is_clogged). */
 static void wake_paused(struct service *service, const struct user *user)
 {
     for (struct client *client = service->clients; client; client = client->next)
@@ -59,8 +59,9 @@ static void closing_done(struct work *work)
     free(self);
 }
 
-/* Who closes it: the loop what is soon closed, helpers what takes its time. What is no memory may be a file of some
- * program's own file system, which answers to its end when it likes: not even its size is asked for here. */
+/* The closer of a descriptor: the loop closes what is soon closed, helpers what takes its time. A descriptor that is no
+ * memory may be a file of some program's own file system, which answers when it likes: not even its size is asked for
+ * here. */
 enum closer { CLOSER_LOOP, CLOSER_HELPER, CLOSER_READER };
 
 static enum closer closer_of(int fd, uint64_t *left_bytes)
@@ -75,7 +76,7 @@ static enum closer closer_of(int fd, uint64_t *left_bytes)
     return CLOSER_LOOP;
 }
 
-/* Without memory for it the loop closes all. */
+/* Creates a closing; without memory for one the loop closes all descriptors. */
 static struct closing *closing_create(struct service *service, struct user *user, bool lasts)
 {
     struct closing *self = malloc(sizeof *self);

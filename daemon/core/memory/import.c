@@ -7,14 +7,14 @@
 
 #include "protocol/memory.h"
 
-/* Bytes that descriptor i must hold: the last one perhaps less than a segment. */
+/* Returns the bytes that descriptor i must hold: the last one perhaps less than a segment. */
 static uint64_t segment_bytes_used(const struct buffer *buffer, size_t i)
 {
     uint64_t before = i * buffer->segment_bytes, left = buffer->span.size_bytes - before;
     return left < buffer->segment_bytes ? left : buffer->segment_bytes;
 }
 
-/* Whole pages; the last unit may be shorter than the others. */
+/* Returns the size of a unit: whole pages; the last unit may be shorter than the others. */
 static uint64_t unit_size_bytes(const struct buffer *buffer, size_t unit)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (buffer->span.size_bytes + page - 1) / page * page;
@@ -44,7 +44,7 @@ static int pin_first(struct buffer *buffer, const struct device_set *devices)
     return r;
 }
 
-/* What cannot be pinned is staged, unless nothing works any more. */
+/* Pins memory, or stages what cannot be pinned, unless the device is lost. */
 static int pin_or_stage(struct buffer *buffer, const struct device_set *devices, struct error *error)
 {
     int r = buffer->pinned_bytes ? pin_first(buffer, devices) : -EDQUOT;

@@ -1,5 +1,5 @@
 /*
- * Imported memory: checked, given pages where it is sparse, mapped, and pinned unit by unit; all of that in units
+ * Imports memory: it is checked, given pages where it is sparse, mapped, and pinned unit by unit; all of that in units
  * that a helper thread does in a few milliseconds. For buffer.c, whose rules for threads hold.
  */
 #ifndef DAEMON_IMPORT_H

@@ -19,13 +19,13 @@ struct page_budget {
     uint64_t (*available)(const char **limit);
 };
 
-/* As the system says. */
+/* Initializes the budget with what the system says. */
 void page_budget_init(struct page_budget *budget);
-/* Promises so many bytes: 0, or -ENOMEM and *error, which begins with what was asked for. */
+/* Promises so many bytes. Returns 0, or -ENOMEM and *error, which begins with what was asked for. */
 int page_budget_promise(struct page_budget *budget, uint64_t bytes, const char *request, struct error *error);
-/* Looks again, before so many of the promised bytes are made. */
+/* Checks again, before so many of the promised bytes are made. */
 int page_budget_check(struct page_budget *budget, uint64_t bytes, const char *request, struct error *error);
-/* So many of the promised bytes have been made, or will not be. */
+/* Settles a promise: so many of the promised bytes have been made, or will not be. */
 void page_budget_settle(struct page_budget *budget, uint64_t bytes);
 
 #endif

@@ -12,7 +12,8 @@
 
 /* The driver keeps its lock while it pins a unit, and all others wait that long: half a millisecond. */
 #define PIN_UNIT_BYTES MIB(4)
-/* That a helper pins one after the other before the loop hears of it, which takes as long as a fifth of a unit. */
+/* The units that a helper pins one after the other before the loop hears of it, which takes as long as a fifth of a
+ * unit. */
 #define PIN_UNITS_AT_ONCE 4
 
 struct pin_units {
@@ -21,13 +22,13 @@ struct pin_units {
     size_t left;   /* not pinned */
     size_t front;  /* all units before it are pinned */
     size_t next;   /* none before it has yet to be begun */
-    size_t wanted; /* what a job waits for; once it has begun: nothing */
+    size_t wanted; /* the unit that a job waits for; once that has begun: nothing */
 };
 
-/* For a mapping of so many bytes, from its base, whole pages. 0 or -ENOMEM. */
+/* Initializes the units of a mapping of so many bytes, from its base, in whole pages. Returns 0 or -ENOMEM. */
 int pin_units_init(struct pin_units *pin_units, uint64_t size_bytes);
 void pin_units_finish(struct pin_units *pin_units);
-/* The units to pin next: from the one that is wanted, or else from the first on, at most so many that follow each
+/* Begins the units to pin next: from the wanted one on, or else from the first on, at most so many that follow each
  * other. Returns how many; 0: all have been begun. */
 size_t pin_units_begin(struct pin_units *pin_units, size_t most, size_t *first);
 /* A unit that was begun is pinned. */

@@ -119,7 +119,7 @@ static bool find_several(struct pool_run *run)
     return false;
 }
 
-/* How little has to be done before this user gets it. */
+/* Ranks a segment by how little has to be done before this user gets it. */
 static int segment_rank(const struct segment *segment, uid_t user)
 {
     if (!segment->pinned)

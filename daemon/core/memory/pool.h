@@ -33,16 +33,16 @@
  * this inode is not described: a client may have written to it. All zeros describes none. */
 struct pool_record {
     _Atomic ino_t inode;
-    _Atomic uid_t user;   /* as in struct segment */
+    _Atomic uid_t user;   /* the same as in struct segment */
     atomic_bool taken;    /* the same */
     atomic_bool released; /* the same */
 };
 
-/* Whoever keeps memory beyond the end of this process. */
+/* The keeper of memory beyond the end of this process. */
 struct pool_keeper {
     struct pool_record *records; /* of all segments that are made beforehand, by index */
-    /* From any thread: this memfd is the segment's memory from now on; -1: the segment has none. Where that cannot be
-     * said the record has another inode, so nothing more depends on it. */
+    /* Keeps a memfd as the segment's memory from now on; -1: the segment has none. Any thread may call this. If it
+     * fails, the record has another inode, so nothing more depends on it. */
     void (*keep)(void *context, size_t index, int fd);
     void *context;
 };
@@ -105,13 +105,14 @@ int pool_adopt(struct pool *pool, const struct pool_keeper *keeper, const int *f
 void pool_limit_files(struct pool *pool, uint64_t most);
 /* Segments that are made beforehand: all large ones, and some small ones. */
 size_t pool_ready_count(const struct pool *pool);
-/* So many of them, the small ones and some large ones, are enough for clients to begin with. */
+/* Returns how many of the segments made beforehand, the small ones and some large ones, are enough for clients to begin
+ * with. */
 size_t pool_first_count(const struct pool *pool);
-/* At the beginning: descriptors that it may take besides those that it has. */
+/* Returns, at the beginning, how many descriptors the pool may take besides those that it has. */
 uint64_t pool_descriptors_to_come(const struct pool *pool);
 /* Makes the segment with this index among them: faulted in, sealed, pinned. Returns 0 or -errno. */
 int pool_make(struct pool *pool, size_t index);
-/* The next of them, from *index on, that is free and not made: it is taken until pool_fill_end. NULL: none is left. */
+/* Takes the next segment from *index on that is free and not made, until pool_fill_end. NULL: none is left. */
 struct segment *pool_fill_begin(struct pool *pool, size_t *index);
 /* Does a unit of making it. 1: more is left; 0 or -errno: that was all. */
 int pool_fill(struct pool *pool, struct segment *segment);
@@ -119,7 +120,7 @@ void pool_fill_end(struct pool *pool, struct segment *segment);
 /* Frees that one, for the end: several threads may, each other ones. Nobody uses the pool any more. */
 void pool_unmake(struct pool *pool, size_t index);
 void pool_finish(struct pool *pool);
-/* In a child of the process whose pool it is: ends what the child has of it. The memory stays as it is. */
+/* Ends, in a child of the pool's process, what the child has of the pool. The memory stays as it is. */
 void pool_forget(struct pool *pool);
 uint64_t pool_size_bytes(const struct pool *pool);
 /* The largest buffer that a user who is alone can have. */
@@ -140,8 +141,8 @@ bool pool_needs_renewal(const struct pool_run *run, uid_t user);
 int pool_renew(struct pool *pool, struct pool_run *run, uid_t user);
 /* Gives a run to `user`, or back. */
 void pool_assign(const struct pool_run *run, uid_t user);
-/* After the last unit, of success or not: what was to be dropped can be taken again, and what was not made is not
- * counted. Giving back does it, too. */
+/* Settles a run after its last unit, of success or not: what was to be dropped can be taken again, and what was not
+ * made is not counted. Giving back does it, too. */
 void pool_settle(struct pool *pool, struct pool_run *run);
 void pool_give_back(struct pool *pool, struct pool_run *run, struct pool_account *account);
 

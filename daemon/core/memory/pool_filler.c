@@ -11,13 +11,13 @@ static bool filler_run(struct work *work)
     return filler->status > 0;
 }
 
-/* A daemon that ends needs no more of them. */
+/* True until the daemon drains: a daemon that ends needs no more segments. */
 static bool filler_is_wanted(struct work *work)
 {
     return !((struct filler *)work)->owner->service->draining;
 }
 
-/* The filler gets a segment that is left, if one is. */
+/* Gives the filler a segment that is left, if one is. */
 static void filler_go_on(struct filler *filler)
 {
     struct pool_filler *self = filler->owner;

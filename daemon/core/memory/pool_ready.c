@@ -81,7 +81,7 @@ size_t pool_first_count(const struct pool *pool)
     return pool_ready_count(pool) - large + (large < FIRST_LARGE ? large : FIRST_LARGE);
 }
 
-/* Of those that are made beforehand. */
+/* Returns a segment of those that are made beforehand. */
 static struct segment *ready_segment(const struct pool *pool, size_t index)
 {
     unsigned c = ready_class(pool->bytes.most, &index);

@@ -53,7 +53,7 @@ void segment_set_released(struct segment *segment, bool released)
         atomic_store(&segment->record->released, released);
 }
 
-/* Whoever keeps it has this memory from now on; -1: none. The record describes none meanwhile. */
+/* Tells the keeper that it has this memory from now on; -1: none. Meanwhile the record describes none. */
 static void segment_keep(struct pool *pool, struct segment *segment, int fd)
 {
     if (!segment->record)
@@ -110,7 +110,7 @@ static int segment_fill(struct pool *pool, struct segment *segment, uint64_t byt
     return 0;
 }
 
-/* A unit of pages, present here. What is in them stays: they may be an earlier process's. */
+/* Makes a unit of pages present in this process. Their contents stay: they may be an earlier process's. */
 static int segment_page(struct pool *pool, struct segment *segment)
 {
     struct pool_class *class = &pool->classes[segment->class];

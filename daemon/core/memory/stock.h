@@ -10,7 +10,7 @@
 #include "protocol/limits.h"
 
 struct stock {
-    uint64_t most, used; /* in all */
+    uint64_t most, used; /* the most there is, and what is used, in all */
 };
 
 /* What a user has taken of the pool (pool.h). */
@@ -18,21 +18,21 @@ struct pool_account {
     uint64_t bytes, files;
 };
 
-/* What the others leave to a user who has `own` of what is used. */
+/* Returns what the others leave to a user who has `own` of what is used. */
 static inline uint64_t stock_left(const struct stock *stock, uint64_t own)
 {
     uint64_t others = stock->used - own;
     return others < stock->most ? stock->most - others : 0;
 }
 
-/* As much it may have, where one who is alone is to have nearly all, */
+/* Returns how much a user may have where one who is alone is to have nearly all. */
 static inline uint64_t stock_allowed(const struct stock *stock, uint64_t own)
 {
     uint64_t left = stock_left(stock, own);
     return left / 8 * LIMIT_USER_EIGHTHS + left % 8 * LIMIT_USER_EIGHTHS / 8;
 }
 
-/* and where nobody needs nearly all. */
+/* Returns how much a user may have where nobody needs nearly all. */
 static inline uint64_t stock_allowed_half(const struct stock *stock, uint64_t own)
 {
     return stock_left(stock, own) / 2;

@@ -1,4 +1,5 @@
-/* `algorithm` of an operation in tiles: a variant of the tutorials (kernels/tutorial/steps) in place of its kernel. */
+/* The field `algorithm` of an operation in tiles: a variant of the tutorials (kernels/tutorial/steps) in place of its
+ * kernel. */
 #include <errno.h>
 #include <stdio.h>
 

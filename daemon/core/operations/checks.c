@@ -72,7 +72,7 @@ void word_list_add(struct word_list *list, const char *word)
 }
 
 /*
- * What `algorithm` names.
+ * The names of `algorithm`.
  */
 
 /* The name is shown as one line of ASCII, whatever was sent. */

@@ -13,7 +13,7 @@
 struct value {
     enum scand_dtype dtype;
     enum follows follows;
-    uint64_t length; /* of ragged rows that of the line */
+    uint64_t length; /* for ragged rows, the length of the line */
 };
 
 /* A step that is looked at: what it takes, and the dtype that it leaves. */
@@ -55,23 +55,25 @@ extern const struct operation *const operations[OPERATION_COUNT];
 int steps_check(struct request *request, struct step steps[LIMIT_STEPS], struct error *error);
 /* Whether a step takes rows of so many samples: 0, or -EINVAL and *error. */
 int step_check_row(enum operation_id operation, uint32_t step, uint64_t samples, struct error *error);
-/* As check_algorithm of an operation, of one in tiles, which is the job's only step; sets step->algorithm. */
+/* Checks `algorithm` for an operation in tiles, which is the job's only step, as check_algorithm does; sets
+ * step->algorithm. */
 int step_check_algorithm(const struct request *request, const struct operand *operands, const struct scan_rows *rows,
                          struct step *step, struct error *error);
-/* An error for a device that has no such variant. */
+/* Sets the error of a device that has no such variant. */
 void step_refuse_algorithm(const struct step *step, int code, struct error *error);
 
 /*
- * For operations.
+ * Functions for operations.
  */
 
-/* A step's parameters, for its kernel: a copy of its struct, of size_bytes. */
+/* Sets a step's parameters for its kernel: a copy of the kernel's struct, of size_bytes. */
 void step_set_parameters(struct step *step, const void *parameters, size_t size_bytes);
-/* Which dtype a step's input is, as messages say: "input.dtype" or, after the first, "output.dtype". */
+/* Returns the field that has a step's input dtype, for messages: "input.dtype" or, after the first step,
+ * "output.dtype". */
 const char *asked_samples(const struct asked *asked);
 const char *dtype_word(uint32_t dtype);
 bool dtype_is_integer(uint32_t dtype);
-/* Checks that the step's input is of floats. 0, or -EINVAL and *error. */
+/* Checks that the step's input is of floats. Returns 0, or -EINVAL and *error. */
 int check_floats(const struct asked *asked, struct error *error);
 /* Checks that integers stay integers and lose no width, and that floats stay floats. 0, or -EINVAL and *error. */
 int check_output_dtype(enum scand_dtype input, enum scand_dtype output, struct error *error);

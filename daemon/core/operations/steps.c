@@ -19,10 +19,10 @@ static uint32_t operation_of(const struct asked *asked, uint32_t step)
 }
 
 /*
- * What goes in.
+ * The input of a step.
  */
 
-/* A step that leaves an element for each row leaves nothing that has samples. */
+/* Checks that a step's input has samples: a step that leaves an element for each row leaves none. */
 static int check_input(const struct asked *asked, struct error *error)
 {
     if (asked->in.follows == FOLLOWS_SAMPLES)
@@ -60,7 +60,8 @@ int step_check_row(enum operation_id operation, uint32_t step, uint64_t samples,
                      (unsigned)step, step_words.words[operation], samples, most);
 }
 
-/* How long ragged rows are is known once their offsets are. Variants of the tutorials do not divide rows. */
+/* Checks the length of rows; that of ragged rows is known once their offsets are. Variants of the tutorials do not
+ * divide rows. */
 static int check_row(const struct asked *asked, struct error *error)
 {
     const bool named = asked->request->params->algorithm[0] != '\0';
@@ -135,7 +136,7 @@ static uint64_t operand_length(const struct request *request, const struct reque
     }
 }
 
-/* Of a step's operands, in the order of its list, which numbers they have in the job. */
+/* Notes the job's numbers of a step's operands, in the order of the operation's list. */
 static void note_operands(struct request *request, const struct asked *asked, const struct value *out,
                           struct step *step)
 {
@@ -154,10 +155,10 @@ static void note_operands(struct request *request, const struct asked *asked, co
 }
 
 /*
- * What comes out.
+ * The output of a step.
  */
 
-/* Of the input's length others say more. */
+/* Checks the length of the output's rows; the input's length is for other checks. */
 static int check_length(const struct asked *asked, uint64_t length, struct error *error)
 {
     if (length <= LIMIT_ROW_SAMPLES || length == asked->in.length)

@@ -29,7 +29,7 @@ static void unhold_files(struct load *load)
             buffer_unhold(load->service, load->parts[i].buffer);
 }
 
-/* What has been read waits for its chunk. A job whose file cannot be read ends. */
+/* Ends a load that has been read, which then waits for its chunk. A job whose file cannot be read ends. */
 static void load_done(struct work *work)
 {
     struct load *load = (struct load *)work;
@@ -99,7 +99,7 @@ static int without_memory(struct error *error)
     return error_set(error, -ENOMEM, "out of memory to read a file; try again later");
 }
 
-/* 1: there is no room for it now. 0, or -errno and *error, which is the job's. */
+/* Begins a load. Returns 1 when there is no room for it now, 0, or -errno and *error, which is the job's. */
 static int load_begin(struct service *service, struct loads *loads, struct error *error)
 {
     struct user *user = loads->job->client->user;
@@ -121,7 +121,8 @@ static int load_begin(struct service *service, struct loads *loads, struct error
     return r;
 }
 
-/* No earlier job is to write what it reads. Once that is so it stays so; before, it changes when a job has ended. */
+/* True when no earlier job is to write what this one reads. Once true, it stays true; before, it changes when a job has
+ * ended. */
 static bool is_clear(struct loads *loads)
 {
     const struct job *job = loads->job;
@@ -140,7 +141,7 @@ static bool wants_more(struct loads *loads)
     return values_are_left(job) ? loads->count == 0 && !job->values.out : loads->next_row < job->rows.row_count;
 }
 
-/* Feeds a user's jobs. One that fails, with *error; NULL: none does. */
+/* Feeds a user's jobs. Returns one that fails, with *error; NULL: none does. */
 static struct job *user_feed(struct service *service, struct feed_queue *queue, struct error *error)
 {
     unsigned seen = 0;
@@ -153,7 +154,7 @@ static struct job *user_feed(struct service *service, struct feed_queue *queue, 
     return NULL;
 }
 
-/* The first user's; then it is the next one's turn. The end of a job may end others, so it comes last. */
+/* Feeds the first user's jobs; then it is the next user's turn. The end of a job may end others, so it comes last. */
 static bool feed_first(struct service *service)
 {
     struct error error;

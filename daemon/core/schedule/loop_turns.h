@@ -33,11 +33,11 @@ struct turns {
 
 /* The client has something to be handled. Nothing changes for one that is ready already. */
 void turns_join(struct turns *turns, struct turn_client *client);
-/* It has nothing any more, or is gone. Nothing changes for one that is not ready. */
+/* Removes a client that has nothing any more, or is gone. Nothing changes for one that is not ready. */
 void turns_leave(struct turns *turns, struct turn_client *client);
-/* Whose turn it is, which is then behind its user's other clients; NULL: nobody is ready. */
+/* Returns the client whose turn it is, which is then behind its user's other clients; NULL: nobody is ready. */
 struct turn_client *turns_next(struct turns *turns);
-/* The loop has worked for the user for so long. */
+/* Charges the user for so long a time of the loop. */
 void turns_charge(struct turn_user *user, uint64_t us);
 
 #endif

@@ -70,7 +70,7 @@ void service_tick(struct service *service)
  * Chunks, there and back.
  */
 
-/* What it is charged of the device's time. */
+/* Returns the weight by which a chunk is charged the device's time. */
 static uint64_t weight_of(const struct chunk *chunk)
 {
     if (!chunk->small)

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-/* Until a chunk has come back: a GB/s. It weighs as much as a small chunk. */
+/* The rate that is guessed until a chunk has come back: a GB/s, weighing as much as a small chunk. */
 static const struct rate rate_guess = {.bytes = 1000, .us = 1};
 
 static void rate_add(struct rate *rate, uint64_t bytes, uint64_t us)
@@ -12,7 +12,7 @@ static void rate_add(struct rate *rate, uint64_t bytes, uint64_t us)
     rate->us = rate->us * fade + (double)us;
 }
 
-/* At this rate, or that of all where there is none yet. */
+/* Returns the time of so many bytes at this rate, or at that of all chunks where there is none yet. */
 static double rate_us(const struct scheduler *scheduler, const struct rate *rate, uint64_t bytes)
 {
     if (!(rate->bytes > 0))
@@ -25,7 +25,7 @@ static uint64_t estimate_us(const struct scheduler *scheduler, const struct fair
     return (uint64_t)rate_us(scheduler, &user->rate, bytes);
 }
 
-/* Its longest step: those of different chunks overlap. */
+/* Returns a chunk's time: that of its longest step, since steps of different chunks overlap. */
 static uint64_t chunk_us(const struct chunk *chunk)
 {
     uint64_t copy_us = chunk->upload_us > chunk->download_us ? chunk->upload_us : chunk->download_us;
@@ -180,7 +180,7 @@ void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *j
     count_rows(job, 1);
 }
 
-/* Another job of its class may have its long row out. */
+/* Lets another job of its class have its long row out. */
 static void long_end(struct job *job)
 {
     struct job **long_job = &job->lane->user->long_job[job->rank];
@@ -256,7 +256,8 @@ bool scheduler_may_begin(const struct job *job)
     return !queued_before(job->lane, job) && !waits_for_active(job->lane, job);
 }
 
-/* One of the jobs of a class of a user has a long row out or left off, which bounds what devices keep of such rows. */
+/* True unless the job's next row is long and must wait: one job of a user's class may have a long row out or left off,
+ * which bounds what devices keep of such rows. */
 static bool long_can_run(const struct job *job, const struct device *device)
 {
     const struct job *long_job = job->lane->user->long_job[job->rank];
@@ -277,13 +278,13 @@ static bool goes_small(const struct station *station, const struct job *job)
     return job->small && station_takes_small(station) && job_is_small(job, info->small_bytes, info->small_ragged);
 }
 
-/* When it would be done with so much more. */
+/* Returns when a station would be done with so many more bytes. */
 static double done_us(const struct scheduler *scheduler, const struct station *station, uint64_t bytes)
 {
     return rate_us(scheduler, &station->rate, station->out_bytes + bytes);
 }
 
-/* Whether `other` would rather have what is next of a job. */
+/* True when `other` would end the job's next part sooner than `station`. */
 static bool ends_sooner(const struct scheduler *scheduler, const struct station *other, const struct station *station,
                         const struct job *job)
 {
@@ -293,7 +294,8 @@ static bool ends_sooner(const struct scheduler *scheduler, const struct station 
            done_us(scheduler, other, job_left_bytes(job)) < done_us(scheduler, station, job_next_bytes(job));
 }
 
-/* Never at all of them: at the one that would be done with the next chunk first this is false. */
+/* True when a job's next part is left to another device. That is never so at all devices: not at the one that would be
+ * done with the next chunk first. */
 static bool is_left_to_others(const struct scheduler *scheduler, const struct station *station, const struct job *job)
 {
     for (unsigned i = 0; i < scheduler->station_count; i++) {
@@ -311,7 +313,7 @@ static bool can_run(const struct scheduler *scheduler, const struct job *job, co
            job_is_ready(job) && !is_left_to_others(scheduler, station, job);
 }
 
-/* Others are not to pass one whose rows are not known yet. */
+/* Returns the first job of a list that can run, but none behind a job whose rows are not known yet. */
 static struct job *list_first(const struct scheduler *scheduler, const struct job_list *list,
                               const struct station *station)
 {
@@ -472,7 +474,7 @@ struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us)
     return NULL;
 }
 
-/* Nobody is left: what users have had of each other's time is forgiven. */
+/* Forgives what users have had of each other's time when no chunk is left. */
 static void settle(struct scheduler *scheduler)
 {
     for (unsigned i = 0; i < scheduler->station_count; i++)

@@ -84,7 +84,7 @@ struct scheduler {
     unsigned small_count; /* small jobs queued */
 };
 
-/* At most as many chunks as it has slots, of either kind, are with a device at a time. */
+/* Begins with devices; at most as many chunks as a device has slots, of either kind, are with it at a time. */
 void scheduler_init(struct scheduler *scheduler, const struct device_set *devices);
 
 /* Queues a job that has rows. */

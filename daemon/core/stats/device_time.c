@@ -44,7 +44,8 @@ void device_time_begin(struct device_time *device_time, uint64_t *account_ns, ui
     device_time->weight += weight;
 }
 
-/* Which of an account's chunks of one weight is left out makes no difference to what it pays for all of them. */
+/* Ends a chunk of an account. It makes no difference to what the account pays which of its chunks of one weight ends
+ * here. */
 void device_time_end(struct device_time *device_time, uint64_t *account_ns, uint64_t weight, uint64_t now_us)
 {
     unsigned i = 0;

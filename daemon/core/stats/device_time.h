@@ -1,7 +1,7 @@
 /*
- * For how long the device has had work, and for whom: while chunks are out, their owners are charged the time that
- * passes by the chunks' weights, so that what owners are charged adds up to the time in which the device was busy. No
- * clock: times are the caller's.
+ * Counts for how long a device has had work, and for whom: while chunks are out, their owners are charged the time that
+ * passes by the chunks' weights, so that the charges add up to the time in which the device was busy. It has no clock:
+ * times are the caller's.
  */
 #ifndef DAEMON_DEVICE_TIME_H
 #define DAEMON_DEVICE_TIME_H
@@ -10,14 +10,14 @@
 
 #include "protocol/limits.h"
 
-#define DEVICE_TIME_WEIGHT 1024 /* of a chunk that is not small */
+#define DEVICE_TIME_WEIGHT 1024 /* weight of a chunk that is not small */
 
 struct device_time {
     uint64_t busy_us;
-    uint64_t read_us; /* up to when time has passed here */
-    uint64_t each_ns; /* that a chunk of DEVICE_TIME_WEIGHT which was out all the time would cost by now */
+    uint64_t read_us; /* time up to which charges are computed */
+    uint64_t each_ns; /* what a chunk of DEVICE_TIME_WEIGHT that was out all the time would have paid by now */
     uint64_t rest;    /* that could not be shared out, of a nanosecond DEVICE_TIME_WEIGHT */
-    uint64_t weight;  /* of all that are out */
+    uint64_t weight;  /* weight of all chunks that are out */
     unsigned count;
     struct charged {
         uint64_t *account_ns;
@@ -26,7 +26,8 @@ struct device_time {
     } out[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS];
 };
 
-/* What a small chunk weighs, by its bytes: how long it is out is mostly waiting, which a device does not notice. */
+/* Returns the weight of a small chunk, by its bytes: the time for which it is out is mostly waiting, which a device
+ * does not notice. */
 uint64_t device_time_weight(uint64_t bytes, uint64_t chunk_bytes);
 
 /* A chunk goes out, or comes back and is paid for by *account_ns, which stays where it is meanwhile. */

@@ -6,7 +6,7 @@
 #include "daemon/core/operations/operation.h"
 #include "kernels/steps/map/map.h"
 
-/* What an op needs beside a sample. */
+/* The argument that an op needs beside a sample. */
 enum argument { NOTHING, NUMBER, BOUNDS };
 
 static enum argument argument_of(enum map_op op)
@@ -60,7 +60,7 @@ static int check_unused(const struct asked *asked, const char *name, bool is_giv
                      field_of(asked, name, field), map_op_words.words[map_of(asked)->op]);
 }
 
-/* Among integers. */
+/* Checks a number that is used among integers. */
 static int check_whole(const struct asked *asked, const char *name, double number, struct error *error)
 {
     const bool is_signed = dtype_class(asked->in.dtype) == SCAND_CLASS_SIGNED;
@@ -87,7 +87,7 @@ static int check_number(const struct asked *asked, const char *name, double numb
     return 0;
 }
 
-/* One of both. */
+/* Checks that one of "by" and "other" is given. */
 static int check_by(const struct asked *asked, struct error *error)
 {
     const struct msg_map *message = map_of(asked);

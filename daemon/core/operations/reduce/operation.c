@@ -34,7 +34,7 @@ static int reduce_check(const struct asked *asked, struct step *step, struct err
 }
 
 /*
- * `algorithm`: a reduction of the tutorials.
+ * The field `algorithm`: a reduction of the tutorials.
  */
 
 static int refuse_name(const char *name, struct error *error)

@@ -1,5 +1,5 @@
-/* `algorithm` of a scan: a variant of the tutorials (kernels/tutorial) in place of order 1. It does less, so here is
- * checked what it takes. */
+/* The field `algorithm` of a scan: a variant of the tutorials (kernels/tutorial) in place of order 1. A variant does
+ * less, so its limits are checked here. */
 #include <errno.h>
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-/* Which types, accumulators and operators of a scan go together, and what stands for a field that was left out. */
+/* Checks which types, accumulators and operators of a scan go together, and fills in fields that were left out. */
 #include <errno.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static int check_accumulator(const struct asked *asked, struct error *error)
                      accumulator_words.words[accumulator], asked_samples(asked), dtype_word(input), allowed);
 }
 
-/* Of one pass too, so that a mistake does not wait for the second one. */
+/* Checks the intermediate, also of one pass, so that a mistake does not wait for the second one. */
 static int check_intermediate(const struct asked *asked, struct error *error)
 {
     uint32_t input = asked->in.dtype, intermediate = step_of(asked)->intermediate;
@@ -80,7 +80,7 @@ static int refuse_no_coefficient(const struct asked *asked, struct error *error)
             : " and no \"coefficients\"; give a number for all samples, or a tensor like \"input\"");
 }
 
-/* Which of the two is there goes by 0 and by no dimensions, which are what is left out. */
+/* Checks that one of coefficient and coefficients is given: 0, and no dimensions, mean that a field was left out. */
 static int check_coefficients(const struct asked *asked, struct error *error)
 {
     const struct msg_scan *step = step_of(asked);

@@ -4,7 +4,8 @@
 #include "kernels/tutorial/scan/variants.h"
 #include "scan.h"
 
-/* Measured, in powers of two. A variant's work is that of one thread that goes along the row. */
+/* Returns the work of a scan, as measured, in powers of two. A variant's work is that of one thread that goes along the
+ * row. */
 static uint64_t scan_work(const struct step *step)
 {
     const struct scan_rule *rule = &step->rule;

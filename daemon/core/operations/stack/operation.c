@@ -87,7 +87,7 @@ static void stack_describe(const struct step *step, char *out, size_t size)
     snprintf(out, size, "into %" PRIu64 " bins", stack->bins);
 }
 
-/* What there is already says how many bins there are. */
+/* Checks the number of bins, which is that of the operand that is added onto. */
 static int check_onto(const struct asked *asked, uint64_t bins, struct error *error)
 {
     char field[FIELD_NAME_BYTES];

@@ -45,7 +45,8 @@ static bool has_half_widths(const struct step *step)
     return step->further[TRIANGLE_HALF_WIDTHS] > 0;
 }
 
-/* Two sums, and a difference of two or three of them, of places and with a scale that may be every output's own. */
+/* Returns the work of a triangle: two sums, and a difference of two or three of them, of places and with a scale that
+ * may be every output's own. */
 static uint64_t triangle_work(const struct step *step)
 {
     return has_half_widths(step) ? 8 : 3;
