@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 def read_objects(paths):
-    """What each object defines, and what it needs of others: two dicts of sets of symbols, by short names."""
+    """Returns what each object defines, and what it needs of others: two dicts of sets of symbols, by short names."""
     defined, needed = {}, {}
     paths = [os.path.normpath(path) for path in paths]
     start = len(os.path.commonpath(paths)) + 1 if len(paths) > 1 else 0
@@ -29,7 +29,7 @@ def read_objects(paths):
 
 
 def edges_of(defined, needed):
-    """For each object the objects that it needs, each with the symbols that it needs it for."""
+    """Returns for each object the objects that it needs, each with the symbols that it needs it for."""
     homes = {symbol: name for name, symbols in defined.items() for symbol in symbols}
     edges = {name: collections.defaultdict(set) for name in defined}
     for name, symbols in needed.items():

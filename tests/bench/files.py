@@ -32,7 +32,7 @@ def timed(run):
 
 
 def processor_s(daemon):
-    """Of the children that have ended, and of the daemon's processes so far."""
+    """Returns the processor time of the children that have ended, and of the daemon's processes so far."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(f"/proc/{daemon}/task/{daemon}/children") as file:
         processes = [daemon, *map(int, file.read().split())]

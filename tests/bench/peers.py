@@ -22,7 +22,7 @@ CHECKED_ROWS = 4
 
 
 def error_of(x, y):
-    """Of the first rows, given as NumPy arrays of f32."""
+    """Returns the error of the first rows, given as NumPy arrays of f32."""
     import numpy
 
     exact = numpy.cumsum(x.astype(numpy.float64), axis=1)[:, ::-1].cumsum(axis=1)[:, ::-1]
@@ -107,7 +107,7 @@ def measure_cub(program):
 
 
 def rows_of(arguments):
-    """What a measurement in a process of its own tells, as lists of words."""
+    """Returns what a measurement in a process of its own tells, as lists of words."""
     done = subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True)
     return [line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 2]
 

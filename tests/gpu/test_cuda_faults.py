@@ -73,7 +73,7 @@ class CudaFaults(ProcessTest):
         self.fail_chunk(1, 1000)
 
     def test_error_that_a_helper_meets(self):
-        """No job comes: the worker ends at once. The request has no answer, so that libscand repeats it."""
+        """A helper's error ends the worker at once, though no job comes. The request has no answer, so that libscand repeats it."""
         with Daemon("--device", "cuda") as daemon:
             worker, client, other = daemon.worker(), daemon.client(), daemon.client()
             client.call("buffer.create", size=4096, place="device")

@@ -11,7 +11,7 @@ LITTLE = sys.byteorder == "little"
 
 
 def scanned(row, passes, exclusive=False, between=lambda value: value, function=operator.add, identity=0):
-    """One row's scan, in whatever numbers the row holds."""
+    """Returns one row's scan, in whatever numbers the row holds."""
     for number, direction in enumerate(passes):
         if number:
             row = [between(value) for value in row]
@@ -24,7 +24,7 @@ def scanned(row, passes, exclusive=False, between=lambda value: value, function=
 
 
 def scanned_array(values, shape, axis, passes, exclusive=False):
-    """The same along an axis of an array, given and returned as a flat list in C order."""
+    """Returns the scan along an axis of an array, given and returned as a flat list in C order."""
     out = list(values)
     strides = [1] * len(shape)
     for i in reversed(range(len(shape) - 1)):

@@ -76,7 +76,7 @@ def length_after(step, length):
 
 
 def lengths_of(steps, length):
-    """Of rows before each step, and behind the last."""
+    """Returns the lengths of rows before each step, and behind the last."""
     return list(itertools.accumulate(steps, lambda before, step: length_after(step, before), initial=length))
 
 

@@ -128,7 +128,7 @@ class Recurrences(AffineTest):
             self.check(client, memory, target, factors, {**job, "coefficient": -7, "passes": ["backward"]})
 
     def test_coefficients_in_any_layout(self):
-        """One for each row, one for each position, one in all, reversed, between other bytes, along every axis."""
+        """Coefficients for each row, for each position, one in all, reversed, between other bytes, along every axis."""
         client = self.client()
         memory, target = client.create(30000), client.create(30000)
         for strides, offset, axis in [
@@ -198,7 +198,7 @@ class Recurrences(AffineTest):
         self.assertEqual(list(struct.unpack(f"={len(x)}f", target.read())), expected)
 
     def test_device_buffers(self):
-        """What one job leaves on the device is what the next one takes its coefficients from."""
+        """One job's results on the device are the next one's coefficients."""
         client = self.client()
         memory = client.create(4 * 3 * 100)
         device = client.call("buffer.create", size=4 * 3 * 100, place="device")["buffer"]

@@ -26,7 +26,7 @@ class BatchTest(DaemonTest):
 
 class Batch(BatchTest):
     def test_bits_are_those_of_jobs_alone(self):
-        """Of rules that a GPU runs in one launch, and of others, so many that it takes several."""
+        """Jobs of rules that a GPU runs in one launch, and of others, so many that it takes several."""
         client = self.client()
         noise = random.Random(5)
         kinds = ("inclusive", "exclusive", "half")
@@ -127,7 +127,7 @@ class Batch(BatchTest):
         self.check_outcome(outcomes[4], "stale", "bytes of 0 to 400 of buffer")
 
     def test_wrong_fields(self):
-        """Of a message that cannot be read no job is taken."""
+        """No job of a message that cannot be read is accepted."""
         client = self.client()
         memory = client.create(400)
         good = scan(tensor(memory.buffer, [100]))
@@ -144,7 +144,7 @@ class Batch(BatchTest):
         self.assertEqual(client.call("server.stats")["jobs_submitted"], before)
 
     def test_largest(self):
-        """As many bytes as a message may have: fields that nobody knows fill it up."""
+        """The message is as long as it may be: fields that nobody knows fill it up."""
         client = self.client()
         memory = client.create(400)
         jobs = [{**scan(tensor(memory.buffer, [100])), "padding": ""} for _ in range(MOST)]
@@ -154,7 +154,7 @@ class Batch(BatchTest):
         self.assertEqual(len(self.batch(client, jobs)), MOST)
 
     def test_client_goes(self):
-        """At any moment of a batch."""
+        """The client goes at any moment of a batch."""
         for i in range(30):
             client = self.client()
             memory = client.create(MIB // 4)  # a small segment: those of all clients may still be in use
@@ -185,12 +185,12 @@ class Batch(BatchTest):
 
 
 class Waiting(BatchTest):
-    """What needs jobs that take their time: on the CPU, whatever the device of the other tests is."""
+    """Tests that need jobs which take their time: on the CPU, whatever the device of the other tests is."""
 
     options = ON_CPU
 
     def test_cancel(self):
-        """One of those that wait, then all."""
+        """One of the waiting jobs is cancelled, then all."""
         client = self.client()
         buffer = client.create(BIG).buffer
         rows = tensor(buffer, [BIG // 40960, 10240])

@@ -75,7 +75,7 @@ class Stacks(OperationsTest):
         self.check(client, [4000, 2000], 0, [stack(500, many)], ("f32", "f32"))
 
     def test_index_of_the_job_before(self):
-        """It is looked at once that is done."""
+        """The index is checked once the job before is done."""
         client = self.client()
         memory = client.create(1 << 22)
         made, results = tensor(memory.buffer, [1, 1 << 18], dtype="i32", offset=64), tensor(memory.buffer, [1, 2], offset=1 << 21)
@@ -131,7 +131,7 @@ class Stacks(OperationsTest):
         self.fails_untouched(client, results, message, input=line, output=sums, axis=0, steps=[stack(5, self.index(client, values))])
 
     def test_cancelled(self):
-        """While a thousand million values are looked at, beside which a small job of somebody else is done."""
+        """A job is cancelled while a thousand million values are checked, beside which another client's small job is done."""
         client, other = self.client(), self.client()
         memory, results, few = client.create(1 << 20), client.create(1 << 20), other.create(1 << 16)
         rows, length = 1 << 16, 1 << 14
@@ -205,7 +205,7 @@ class IndexAdds(OperationsTest):
             self.assertEqual(struct.unpack("<8f", memory.read()[:32]), expected)
 
     def test_formula(self):
-        """Of every axis, against loops in the same order: the same bits, in f64 and rounded once."""
+        """Results along every axis equal loops in the same order: the same bits, in f64 and rounded once."""
         client, values = self.client(), random.Random(12)
         shape = (7, 90, 11)
         for axis, dtype, alpha in itertools.product(range(3), ("f32", "f64"), (1, -0.3)):
@@ -280,7 +280,7 @@ class IndexAdds(OperationsTest):
         self.assertEqual(struct.unpack("<4000d", memory.read()[:32000]), (450.0 * (2**12 - 1),) * 4000)
 
     def test_refused(self):
-        """Nothing is written then, and values of the index are looked at first."""
+        """A refused job writes nothing, and its index is checked first."""
         client = self.client()
         memory = client.create(1 << 16)
         rows, onto = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 8], offset=8192)

@@ -35,7 +35,7 @@ PARAMETERS = ("passes", "kind", "op", "accumulator", "intermediate", "demean", "
 
 
 def run_of(job, then):
-    """The same as a job.run: the job's own scan is the first step."""
+    """Turns a job.submit into a job.run: the job's own scan is the first step."""
     steps = [{name: job[name] for name in PARAMETERS if name in job}, *then]
     rest = {name: value for name, value in job.items() if name not in PARAMETERS}
     return {**rest, "steps": [{"operation": "scan", **step} for step in steps]}
@@ -69,7 +69,7 @@ class ChainsTest(DaemonTest):
 
 class Chains(ChainsTest):
     def test_long_row(self):
-        """Of more than two slots: a GPU gets its steps one at a time, a processor does it in slices."""
+        """A row of more than two slots: a GPU gets its steps one at a time, a processor does it in slices."""
         client = self.client()
         memory = client.create(36 << 20)
         self.fill(memory)
@@ -244,7 +244,7 @@ class Chains(ChainsTest):
 
 class Refused(ChainsTest):
     def test_steps(self):
-        """Not a byte is touched, also by the steps before the one that is wrong."""
+        """A wrong step leaves every byte as it was, also those of the steps before it."""
         client = self.client()
         memory = client.create(4096)
         memory.write(bytes(range(256)) * 16)

@@ -61,7 +61,7 @@ class Deaths(DaemonTest):
         self.assertTrue(eventually(lambda: self.open_fds() <= self.fds), (self.fds, self.open_fds()))
 
     def open_fds(self):
-        """But for the pool's segments, which come and go as they are needed."""
+        """Counts the worker's descriptors except the pool's segments, which come and go as they are needed."""
         folder = f"/proc/{self.worker}/fd"
         return sum(1 for fd in os.listdir(folder) if not target(f"{folder}/{fd}").startswith("/memfd:scand"))
 
@@ -162,7 +162,7 @@ class Deaths(DaemonTest):
             os.close(reader)
 
     def test_the_last_request_counts(self):
-        """What a client sent before it closed its socket is done."""
+        """Requests that a client sent before it closed its socket are done."""
         before = self.neighbour.call("server.stats")["jobs_done"]
         client = self.client()
         memory = client.create(400)
@@ -249,7 +249,7 @@ class FewFiles(unittest.TestCase):
         """One user has all that it may: connections, files, descriptors in messages that are not complete. Others are served."""
 
         def take(count, act):
-            """Whether act() was refused before it was done so often, and why."""
+            """Returns whether act() was refused before it was done so often, and why."""
             try:
                 for _ in range(count):
                     act()
@@ -292,7 +292,7 @@ class FewFiles(unittest.TestCase):
             os.close(other)
 
     def test_connections(self):
-        """Where there are fewer than at the start, clients beyond that are turned away with a word in the log."""
+        """Clients beyond the descriptors that are there at the start are turned away with a line in the log."""
         with Daemon(*ON_CPU) as daemon:
             first = daemon.client()
             resource.prlimit(daemon.worker(), resource.RLIMIT_NOFILE, (110, 110))
@@ -362,7 +362,7 @@ class Users(DaemonTest):
     """Memory that goes from one user to another."""
 
     def as_nobody(self, act):
-        """What act() returns, a number, when user nobody does it."""
+        """Returns what act() returns, a number, when user nobody calls it."""
 
         pid, reader = as_user(NOBODY, lambda ready: os._exit(act()))
         os.close(reader)

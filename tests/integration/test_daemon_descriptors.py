@@ -175,7 +175,7 @@ class Counts(DescriptorTest):
 
 
 class Kinds(DescriptorTest):
-    """What the descriptors are of."""
+    """Descriptors of different kinds of files."""
 
     def test_unsealable(self):
         self.no(

@@ -179,7 +179,7 @@ class Helped(DaemonTest):
 
 
 class Losses(unittest.TestCase):
-    """One of several is lost: the worker goes, and another follows with all of them."""
+    """One of several devices is lost: the worker goes, and another follows with all of them."""
 
     def test_device_is_lost(self):
         with Daemon("--device", SEVERAL, "--fail-chunk", "3", "--pool", "128M") as daemon:

@@ -67,7 +67,7 @@ class Faults(unittest.TestCase):
 
 class Starts(Faults):
     def fail_call(self, n):
-        """What has failed, and how many starts it took, when the n-th call of a daemon's second worker fails."""
+        """Returns what has failed, and how many starts it took, when the n-th call of a daemon's second worker fails."""
         with Daemon(*OPTIONS) as daemon:
             self.plan.set(n, FORKED, until_message=1)
             os.kill(daemon.worker(), signal.SIGKILL)
@@ -120,7 +120,7 @@ class Starts(Faults):
         print(f"first start, supervisor: each of {n - 1} calls failed, {ended} of which ended it: {dict(failed)}", flush=True)
 
     def stop_once(self, n, of_supervisor):
-        """What failed in the drain of a daemon with jobs. Those are done, or their answers are missing."""
+        """Returns what failed in the drain of a daemon with jobs, which are done, or whose answers are missing."""
         with Daemon(*OPTIONS) as daemon, daemon.client() as client:
             memory = client.create(1 << 20)
             jobs = [client.send("job.submit", scan(tensor(memory.buffer, [64, 4096]), accumulator="f2")) for _ in range(3)]
@@ -205,7 +205,7 @@ def run_cancel(test, daemon):
 
 
 def run_departure(test, daemon):
-    """With everything under way."""
+    """A client leaves with everything under way."""
     with connect(daemon) as client:
         memory = client.adopt(4 << 20, 1 << 20)
         for _ in range(3):
@@ -223,15 +223,15 @@ def run_reload(test, daemon):
 
 
 class Scenarios(Faults):
-    """One daemon for all calls of a scenario; its worker, or its supervisor, is who fails."""
+    """Scenarios with one daemon for all calls; its worker, or its supervisor, is the process that fails."""
 
     def descriptors(self, pid):
-        """Those of memory are the pool's, of which a user keeps some."""
+        """Counts descriptors except those of memory, which are the pool's, of which a user keeps some."""
         names = (f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd"))
         return sum(1 for name in names if os.path.exists(name) and not os.readlink(name).startswith("/memfd:"))
 
     def run_once(self, scenario, daemon):
-        """Whether it went well."""
+        """Runs a scenario once; returns whether it went well."""
         try:
             scenario(self, daemon)
             return True

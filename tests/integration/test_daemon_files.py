@@ -28,7 +28,7 @@ def values(rows, seed=1):
 
 
 def sums(samples):
-    """Of each row, forward."""
+    """Returns the sums of each row, forward."""
     rows = (samples[at : at + ROW] for at in range(0, len(samples), ROW))
     return [value for row in rows for value in itertools.accumulate(row)]
 
@@ -161,7 +161,7 @@ class Layouts(FileTest):
         )
 
     def test_rows_and_columns_with_gaps(self):
-        """Of which the daemon reads no more than it needs."""
+        """The daemon reads no more than it needs of rows and columns with gaps."""
         for shape, strides, axis in (([600, 20], [4000, 4], 1), ([600, 20], [4000, 4], 0), ([20, 1000], [120000, 4], 1), ([5, 20, 30], [400000, 4000, 4], 1)):
             count = shape[0] * shape[1] * (shape[2] if len(shape) > 2 else 1)
             before = self.neighbour.call("server.stats").get("file_read_bytes", 0)
@@ -363,7 +363,7 @@ class Quotas(FileTest):
 
 
 class FewDescriptors(FileTest):
-    """Of a daemon that may open few files: there are some left for everything else."""
+    """Tests of a daemon that may open few files: some are left for everything else."""
 
     def test_others_have_some(self):
         with Daemon(*ON_CPU, files=400) as daemon, daemon.client() as client, tempfile.TemporaryFile() as file:

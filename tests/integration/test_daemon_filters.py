@@ -18,7 +18,7 @@ from wire import SIZES, tensor
 
 class Convolving(OperationsTest):
     def call(self, client, step, x, taps):
-        """What a step leaves of rows of f64, along the last axis; `taps` are of one filter, or of one for each row."""
+        """Returns a step's results for rows of f64, along the last axis; `taps` are of one filter, or of one for each row."""
         memory = client.create(1 << 16)
         rows = len(x)
         memory.write(pack_dtype("f64", [value for row in x for value in row]) + pack_dtype("f64", taps))
@@ -80,7 +80,7 @@ class Convolving(OperationsTest):
                 self.assertEqual(output.read(), struct.pack("<f", scale * (i + 1)) * (rows * length))
 
     def test_chains(self):
-        """With scans before and after; a filter for all rows, or for each; the filter of any dtype."""
+        """Chains have scans before and after; a filter for all rows, or for each; the filter of any dtype."""
         client = self.client()
         memory = self.noise(client, "f32", 40 * 31)
         shared, each = tensor(memory.buffer, [31]), tensor(memory.buffer, [40, 31])
@@ -139,7 +139,7 @@ def in_a_mirror(row, i):
 
 class Windows(OperationsTest):
     def filtered(self, client, rows, dtype, step):
-        """Of rows of numbers, in f64."""
+        """Returns a step's results for rows of numbers, in f64."""
         length = len(rows[0])
         memory = client.create(len(rows) * length * (SIZES[dtype] + 8))
         values = pack_dtype(dtype, [value for row in rows for value in row])
@@ -249,7 +249,7 @@ class Windows(OperationsTest):
                     self.assertAlmostEqual(results[r][i], expected, delta=1e-9 * width)
 
     def test_equal_half_widths(self):
-        """Which make no difference, in chains and repeated."""
+        """Equal half-widths make no difference, in chains and repeated."""
         client = self.client()
         source, made = self.noise(client, "f32", 40 * 1100), [client.create(4 * 40 * 1100) for _ in range(2)]
         for width in 1, 7, 200, 2048:
@@ -277,7 +277,7 @@ class Windows(OperationsTest):
         self.check(client, [1, 4 << 20], 1, [triangle(1000, half_widths={**widths, "shape": [1, 4 << 20], "strides": [0, 0]})], ("f32", "f32"))
 
     def test_half_widths_of_ragged_rows(self):
-        """Those of rows alone are looked at, whether offsets are read at once, by a helper, or after a job that writes them."""
+        """Only the half-widths of rows are checked, whether offsets are read at once, by a helper, or after a job that writes them."""
         client, generator, length = self.client(), random.Random(15), 9000
         values = [generator.randrange(1, 50) for _ in range(length)]
         values[0], values[1], values[-1] = 0, 99, -1  # which belong to no row
@@ -306,7 +306,7 @@ class Windows(OperationsTest):
         self.fails(client, second, "invalid", re.escape('job.run: "steps[0].half_widths"[2999] is 50; allowed: 1 to 49; nothing has been written'))
 
     def test_half_widths_are_looked_at(self):
-        """Before anything is written."""
+        """Half-widths are checked before anything is written."""
         client = self.client()
         source, results = client.create(4 * 600 * 1000), client.create(4 * 600 * 1000)
         job = {"input": tensor(source.buffer, [600, 1000]), "output": tensor(results.buffer, [600, 1000]), "axis": 1}
@@ -371,7 +371,7 @@ class Picks(OperationsTest):
         return tensor(memory.buffer, shape, dtype=dtype)
 
     def picked(self, client, given, picks, steps, axis=1):
-        """What steps leave of rows, in f64."""
+        """Returns the steps' results for rows, in f64."""
         memory = client.create(8 * given["shape"][1 - axis] * picks)
         shape = [given["shape"][0], picks] if axis == 1 else [picks, given["shape"][1]]
         client.call("job.run", input=given, output=tensor(memory.buffer, shape, dtype="f64"), axis=axis, steps=steps)
@@ -391,7 +391,7 @@ class Picks(OperationsTest):
         self.assertEqual(across, tuple(scale * value for value in expected for scale in (1, 10)))
 
     def test_behind_a_double_sum(self):
-        """Of weights that are written out: w - |i - t| for the samples within w of t, all else being interpolated."""
+        """Picks equal sums with weights that are written out: w - |i - t| for the samples within w of t, all else being interpolated."""
         client, values = self.client(), random.Random(21)
         rows, length, picks = 7, 400, 300
         x = [[float(values.randrange(-9, 10)) for _ in range(length)] for _ in range(rows)]
@@ -413,7 +413,7 @@ class Picks(OperationsTest):
         self.assertGreater(kept, rows * picks // 2)
 
     def test_as_triangles(self):
-        """Of whole numbers at samples: what triangles leave, as no sum is rounded."""
+        """Picks of whole numbers, at samples, equal triangles, as no sum is rounded."""
         client = self.client()
         memory, made = self.noise(client, "f32", 40 * 300), client.create(8 * 40 * 300)
         rows, results = tensor(memory.buffer, [40, 300]), tensor(made.buffer, [40, 300], dtype="f64")

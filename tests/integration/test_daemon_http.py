@@ -89,7 +89,7 @@ class Http(DaemonTest):
         super().setUpClass()
 
     def sockets(self):
-        """How many the worker has."""
+        """Counts the worker's sockets."""
         folder, count = f"/proc/{self.worker}/fd", 0
         for name in os.listdir(folder):
             try:
@@ -102,7 +102,7 @@ class Http(DaemonTest):
         self.assertIn(f"metrics at http://127.0.0.1:{self.port}/metrics", self.daemon.log_text())
 
         def check_sockets():
-            """Those that listen, the channel to the supervisor, and the neighbour's are left."""
+            """The sockets that listen, the channel to the supervisor, and the neighbour's are left."""
             self.assertTrue(eventually(lambda: self.sockets() == 4), self.sockets())
 
         self.addCleanup(check_sockets)
@@ -218,7 +218,7 @@ class Http(DaemonTest):
         self.assertEqual(failures, [])
 
     def test_clients_that_leave(self):
-        """In the middle of a request or of its answer, politely or by a reset."""
+        """Clients leave in the middle of a request or of its answer, politely or by a reset."""
         request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
         for i in range(100):
             with connect(self.port, request[: len(request) if i % 2 else i % len(request)]) as client:
@@ -227,7 +227,7 @@ class Http(DaemonTest):
         self.answers()
 
     def test_idle(self):
-        """While nobody asks nothing wakes up, but that the watchdog has the loop turn every 1.25 s."""
+        """Nothing wakes up while nobody asks, except that the watchdog has the loop turn every 1.25 s."""
 
         def switches():
             total = 0
@@ -347,7 +347,7 @@ class Settings(unittest.TestCase):
         self.assertIn(f'{file.name}:2: [daemon] "metrics-listen" is "10.0.0.1:9464"; allowed: off,', done.stderr)
 
     def test_file_and_reload(self):
-        """It counts from start to end."""
+        """The setting counts from start to end."""
         needs_http()
         port = free_port()
         with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:

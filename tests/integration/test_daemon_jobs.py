@@ -145,7 +145,7 @@ class Scans(JobTest):
         self.check_sums_of_nothing(self.client())
 
     def test_sums_of_nothing_on_a_device_that_starts_every_chunk(self):
-        """As GPUs do; the device that loses a chunk starts them to count them."""
+        """GPUs start every chunk, and so does the device that loses a chunk, to count them."""
         with Daemon("--fail-chunk", "1000") as daemon, daemon.client() as client:
             self.check_sums_of_nothing(client)
 

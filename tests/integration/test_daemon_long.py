@@ -69,7 +69,7 @@ class Long(LongTest):
         self.settles()
 
     def test_cancelled(self):
-        """What would take many seconds ends when it is cancelled, and the next job has the device."""
+        """A job that would take many seconds ends when it is cancelled, and the next job has the device."""
         for name in ATTACKS:
             with self.subTest(name):
                 client, memory, msgid = self.attack(name)
@@ -84,7 +84,7 @@ class Long(LongTest):
         self.settles()
 
     def test_client_goes(self):
-        """Nothing of a client that has gone goes on."""
+        """No job of a client that has gone goes on."""
         for name in ATTACKS:
             with self.subTest(name):
                 client, _, _ = self.attack(name)

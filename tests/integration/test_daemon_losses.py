@@ -20,7 +20,7 @@ PACKED_DRAIN = pack([0, 5, "server.drain", [{}]])
 
 class Losses(ProcessTest):
     def test_device_is_lost_while_draining(self):
-        """Nobody is told to come again: no other worker follows. One write, so that the drain comes before any loss."""
+        """No client is told to come again, since no other worker follows. One write, so that the drain comes before any loss."""
         with Daemon("--fail-chunk", "3") as daemon:
             client = daemon.client()
             job = scan(tensor(client.create(4 << 20).buffer, [1024, 1024]), accumulator="f2")  # which takes a while
@@ -43,7 +43,7 @@ class Losses(ProcessTest):
             daemon.wait(0)
 
     def test_what_was_done_before_the_loss_is_answered(self):
-        """Also to a client that reads so late that its socket does not take all of it."""
+        """The answer also goes to a client that reads so late that its socket does not take all of it."""
         with Daemon("--fail-chunk", "200") as daemon:
             for losses in (1, 2, 3):
                 client = daemon.client()
@@ -122,7 +122,7 @@ class Losses(ProcessTest):
                 self.assertEqual(daemon.log_text().count("the device is lost"), losses)
 
     def test_device_is_lost_to_a_helper(self):
-        """Its thread has not seen the error, and no job comes: the worker ends at once, without an answer that is a failure."""
+        """The device's thread has not seen the error, and no job comes: the worker ends at once, without an answer that is a failure."""
         with Daemon(*ON_CPU, "--fail-memory", "2") as daemon:
             worker, client, other = daemon.worker(), daemon.client(), daemon.client()
             first = client.call("buffer.create", size=4096, place="device")
@@ -173,7 +173,7 @@ class Hangs(ProcessTest):
             self.loses(work.client)
 
     def test_loop_that_stands(self):
-        """Its thread alone is stopped, by a debugger that does nothing else."""
+        """The loop's thread alone is stopped, by a debugger that does nothing else."""
         libc = ctypes.CDLL(None, use_errno=True)
         with Daemon(*ON_CPU, "--watchdog", "2") as daemon:
             worker = daemon.worker()
@@ -217,7 +217,7 @@ class Hangs(ProcessTest):
             self.loses(work.client)
 
     def test_stopped_supervisor(self):
-        """Its worker goes on, and it follows when it may."""
+        """The worker of a stopped supervisor goes on, and the supervisor follows when it may."""
         with Daemon(*ON_CPU, "--watchdog", "1") as daemon:
             os.kill(daemon.process.pid, signal.SIGSTOP)
             worker = daemon.worker()
@@ -229,7 +229,7 @@ class Hangs(ProcessTest):
             self.assertNotIn("it is ended", daemon.log_text())
 
     def test_while_it_drains(self):
-        """Also a worker that was stopped before it heard of it."""
+        """A worker hangs in a drain, also one that was stopped before it heard of the drain."""
         with Daemon(*ON_CPU, "--watchdog", "1", "--hang-chunk", "1") as daemon:
             client = daemon.client()
             client.send("job.submit", scan(tensor(client.create(400).buffer, [100])))

@@ -85,7 +85,7 @@ class Differences(OperationsTest):
             self.assertEqual(struct.unpack("<6d", memory.read()[1024:1072]), expected)
 
     def test_undoes_scans(self):
-        """Of whole numbers, which all sums are exact of."""
+        """Differences undo scans of whole numbers, whose sums are exact."""
         client = self.client()
         for dtype in "f32", "f64", "i32", "u64":
             memory, made = self.noise(client, dtype, 40 * 300), client.create(40 * 300 * SIZES[dtype])
@@ -207,7 +207,7 @@ class DotProducts(OperationsTest):
 
 class Maps(OperationsTest):
     def values(self, client, given, steps, dtypes=("f32", "f64"), **rest):
-        """What becomes of a row."""
+        """Returns what becomes of a row."""
         memory = client.create(4096)
         memory.write(pack_dtype(dtypes[0], given))
         row, made = tensor(memory.buffer, [len(given)], dtype=dtypes[0]), tensor(memory.buffer, [len(given)], dtype=dtypes[1], offset=1024)
@@ -346,7 +346,7 @@ class Chains(OperationsTest):
                     self.check(client, shape, axis, steps)
 
     def test_memories(self):
-        """Of which values leave one for another, or stay where they are."""
+        """Values between steps move from one memory to another, or stay where they are."""
         client = self.client()
         for steps in (
             [upsample(2), upsample(3)],
@@ -371,7 +371,7 @@ class Chains(OperationsTest):
             self.check(client, shape, axis, [upsample(3), FORWARD], strides=strides)
 
     def test_several_chunks(self):
-        """Of 16 MiB each, in one of which a row is alone, and one of a single step that takes long."""
+        """Chunks of 16 MiB each, in one of which a row is alone, and one of a single step that takes long."""
         client = self.client()
         both = ("f32", "f32")
         self.check(client, [500, 2000], 1, [FORWARD, upsample(5)], both)
@@ -379,7 +379,7 @@ class Chains(OperationsTest):
         self.check(client, [1, 4 << 20], 1, [upsample(2)], both)
 
     def test_cancelled(self):
-        """Of work that takes a processor minutes, beside which a small job of somebody else is done."""
+        """A job is cancelled whose work takes a processor minutes, beside which another client's small job is done."""
         client, other = self.client(), self.client()
         memory, results, few = client.create(1 << 16), client.create(1 << 22), other.create(1 << 16)
         rows = tensor(memory.buffer, [1 << 20, 2000], [0, 4])
@@ -394,7 +394,7 @@ class Chains(OperationsTest):
         self.assertEqual(other.call("server.stats")["jobs_open"], 0)
 
     def test_in_place(self):
-        """Of several steps, whatever each of them could do."""
+        """Several steps may work in place, whatever each of them could do."""
         client = self.client()
         memory = self.noise(client, "f32", 9 * 1000)
         rows = tensor(memory.buffer, [9, 1000])
@@ -449,7 +449,7 @@ class Refusals(OperationsTest):
         self.refuse(client, message, input=rows, output=wide, axis=1, steps=[FORWARD, upsample(65536), upsample(65536)])
 
     def test_between_is_bounded(self):
-        """By the row: what a step would make of a short one."""
+        """The memory between steps is bounded by the row: a step may make much of a short one."""
         client = self.client()
         memory = client.create(1 << 16)
         rows, results = tensor(memory.buffer, [1, 65]), tensor(memory.buffer, [1, 1], dtype="f32", offset=4096)

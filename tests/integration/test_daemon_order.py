@@ -82,7 +82,7 @@ class Order(OrderTest):
         self.assertEqual(client.notes, [])
 
     def test_after_a_failure(self):
-        """What reads the output of a job that was refused: together with it, and once its answer has come."""
+        """A job reads the output of a refused one: it is sent together with that one, and once the answer has come."""
         client = self.client()
         source, target = client.create(4000), client.create(4000)
         wrong = scan(tensor(source.buffer, [1000]), tensor(target.buffer, [1000]), axis=2)
@@ -171,7 +171,7 @@ class Order(OrderTest):
 
 
 class Waiting(OrderTest):
-    """What needs jobs that take their time: on the CPU, whatever the device of the other tests is."""
+    """Tests that need jobs which take their time: on the CPU, whatever the device of the other tests is."""
 
     options = ON_CPU
 

@@ -23,7 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def as_nobody(act):
-    """What act() returns, a small number, in a process of user nobody."""
+    """Returns what act() returns, a small number, in a process of user nobody."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -40,7 +40,7 @@ def as_nobody(act):
 
 
 class Quotas(DaemonTest):
-    """Of a user whose quotas are small. The neighbour is the same user, with a buffer of a page."""
+    """Tests of a user whose quotas are small. The neighbour is the same user, with a buffer of a page."""
 
     options = (
         *ON_CPU,
@@ -128,7 +128,7 @@ class Quotas(DaemonTest):
 
 
 class Staged(DaemonTest):
-    """Of a user who may pin nothing: imported memory is as good as any, but for its speed."""
+    """Tests of a user who may pin nothing: imported memory works like any other, only slower."""
 
     options = ("--quota-pinned-memory", "0")
     ROWS, SAMPLES = 3000, 1500  # several chunks
@@ -180,7 +180,7 @@ class FileTest(unittest.TestCase):
         self.assertTrue(found, daemon.log_text())
 
     def is_granted(self, client, size):
-        """Whether the client may have so much device memory; it is given back."""
+        """Returns whether the client may have so much device memory, which is given back."""
         try:
             buffer = client.call("buffer.create", size=size, place="device")["buffer"]
         except Failure as failure:
@@ -251,7 +251,7 @@ class Files(FileTest):
 
     @unittest.skipIf(UID, "only root can be two users")
     def test_two_users(self):
-        """What one has does not count against another; a user may be granted nothing."""
+        """One user's use does not count against another; a user may be granted nothing."""
         self.write("[quota]\ndevice-memory = 2M\n[user root]\njobs = 5\n")
         with Daemon("--config", self.path) as daemon, daemon.client() as client:
             client.call("buffer.create", size=2 * MIB, place="device")
@@ -329,7 +329,7 @@ class Reloads(FileTest):
                 self.assertFalse(self.is_granted(client, 2 * MIB + 1))
 
     def test_terminal_that_hangs_up(self):
-        """That is a SIGHUP as well, and ends the daemon as ever."""
+        """A terminal that hangs up is a SIGHUP as well, and ends the daemon as ever."""
         path = self.folder + "/socket"
         pid, terminal = pty.fork()
         if pid == 0:
@@ -340,7 +340,7 @@ class Reloads(FileTest):
         self.assertFalse(os.path.exists(path))
 
     def test_many_at_once(self):
-        """While a worker starts, too: none of them ends it."""
+        """Many reloads at once, also while a worker starts, end no worker."""
         self.write("[quota]\ndevice-memory = 1M\n")
         with Daemon("--config", self.path, *ON_CPU) as daemon:
             os.kill(daemon.worker(), signal.SIGKILL)
@@ -379,7 +379,7 @@ class Words(FileTest):
                     self.assertIn(f"{allowed}, default {standard}.", item[1])
 
     def test_example(self):
-        """Its settings are commented out, and say the defaults."""
+        """The example's settings are commented out, and say the defaults."""
         text = self.read("systemd", "scand.conf")
         self.assertEqual(re.findall(r"^[^#\n\[].*", text, re.M), [])
         lines = set(re.findall(r"^#(\S+ = .*)", text, re.M))

@@ -125,7 +125,7 @@ class Ragged(RaggedTest):
 
 
 class Flood(RaggedTest):
-    """As many offsets as a job may have, of jobs that cost their client nothing: all are the same one."""
+    """Jobs with as many offsets as a job may have, which cost their client nothing: all are the same offset."""
 
     def flood(self, client, value, jobs=7):
         memory, (_, offsets) = client.create(400), self.offsets(client, [value])
@@ -147,7 +147,7 @@ class Flood(RaggedTest):
             client.wait(msgid)
 
     def test_wrong_ones_count(self):
-        """Until a helper has seen that they are wrong they are jobs like others, in quotas and lists."""
+        """Jobs with wrong offsets are jobs like others, in quotas and lists, until a helper has seen that they are wrong."""
         client = self.client()
         before = client.call("server.stats")["jobs_submitted"]
         for msgid in self.flood(client, 101):

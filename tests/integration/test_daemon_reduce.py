@@ -32,7 +32,7 @@ def reduce(given, output, axis=None, reduction="sum", **more):
 
 
 def results_of(shape, axis, samples, reduction):
-    """What is expected, in C order."""
+    """Returns the expected results, in C order."""
     strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
     outer = [range(n) if k != axis else (0,) for k, n in enumerate(shape)]
     for index in itertools.product(*outer):
@@ -42,7 +42,7 @@ def results_of(shape, axis, samples, reduction):
 
 class ReduceTest(DaemonTest):
     def same(self, found, expected):
-        """As text, since NaN is not equal to itself. Says where the first difference is: unittest would seek all of them for minutes."""
+        """Compares as text, since NaN is not equal to itself. Says where the first difference is: unittest would seek all of them for minutes."""
         self.assertEqual(len(found), len(expected))
         for row, values in enumerate(zip(found, expected)):
             if str(values[0]) != str(values[1]):
@@ -182,7 +182,7 @@ class Axes(ReduceTest):
     """Rows along several dimensions: the samples in C order are a row, whose bits the same samples have along one axis."""
 
     def flat(self, memory, shape, strides, axes, offset, size):
-        """The same samples as rows of their own: of each the numbers of its elements, in C order."""
+        """Yields the same samples as rows of their own: of each the numbers of its elements, in C order."""
         kept = [k for k in range(len(shape)) if k not in axes]
         for outer in itertools.product(*(range(shape[k]) for k in kept)):
             at = offset + sum(i * strides[k] for i, k in zip(outer, kept))

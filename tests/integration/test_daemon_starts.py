@@ -124,7 +124,7 @@ class Starts(ProcessTest):
         self.assertEqual(os.listdir(self.folder), ["log"])
 
     def test_own_socket_is_gone(self):
-        """What another daemon has put at the path stays there."""
+        """A socket that another daemon has put at the path stays there."""
         with Daemon() as daemon:
             os.unlink(daemon.socket)
             with Daemon(folder=daemon.folder) as other:
@@ -163,7 +163,7 @@ class Starts(ProcessTest):
         self.assertIn("run/scand.sock is there and is no socket", result.stderr)
 
     def test_permissions(self):
-        """As root the daemon serves everyone, else its own user."""
+        """A daemon of root serves everyone, any other its own user."""
         with Daemon() as daemon:
             self.assertEqual(os.stat(daemon.socket).st_mode & 0o777, 0o600 if os.getuid() else 0o666)
 
@@ -193,7 +193,7 @@ class Starts(ProcessTest):
             )
 
     def start_behind(self, *shell):
-        """By a shell that may change descriptors first. Returns what the shell printed, and leaves the daemon there."""
+        """Starts a daemon by a shell that may change descriptors first. Returns what the shell printed, and leaves the daemon there."""
         command = [daemons.SCAND, "--device", "cpu", "--socket", self.path, "--pool", "16M"]
         with open(self.folder + "/log", "w") as log:
             result = daemons.subprocess.run(
@@ -213,7 +213,7 @@ class Starts(ProcessTest):
         self.assertTrue(eventually(lambda: is_gone(pid)))
 
     def test_closed_descriptors(self):
-        """What the daemon opens does not come to lie where a program reads, writes or logs: there is nothing."""
+        """Nothing that the daemon opens gets a closed standard descriptor, where programs read, write or log."""
         for closed in ("2>&-", "<&- >&-", "<&- >&- 2>&-"):
             with self.subTest(closed):
                 self.start_behind(f'"$0" "$@" {closed}')
@@ -246,7 +246,7 @@ class Starts(ProcessTest):
         self.end()
 
     def test_pool_larger_than_memory(self):
-        """It is refused with what there is, before the kernel ends processes for it."""
+        """A pool larger than memory is refused, with the size that is there, before the kernel ends processes for it."""
         with open("/proc/meminfo") as file:
             kib = {line.split(":")[0]: int(line.split()[1]) for line in file}
         if kib["MemAvailable"] >= 256 << 20:
@@ -260,7 +260,7 @@ class Starts(ProcessTest):
             self.assertEqual(os.listdir(self.folder), [])
 
     def test_pool_larger_than_the_control_group(self):
-        """Of the group that the daemon is put into, of whatever version."""
+        """The limit is that of the group that the daemon is put into, of whatever version."""
         for base, limit in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")):
             group = f"{base}/scand-test-{os.getpid()}"
             try:
@@ -286,7 +286,7 @@ class Starts(ProcessTest):
         self.assertRegex(result.stderr, r"pool is 1024M, and the memory left to this control group .* at most 1\d\dM")
 
     def test_files_for_the_pool(self):
-        """Without any left for clients nobody could be served."""
+        """A pool that would leave no descriptors for clients is refused, since nobody could be served."""
 
         def few():
             resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))

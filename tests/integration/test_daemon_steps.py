@@ -81,7 +81,7 @@ class LastReductions(StepsTest):
         self.check(client, [10, 4, 25], 1, FLOAT_STEPS[:2], strides=[400, 4, 16])
 
     def test_several_chunks(self):
-        """Of 16 MiB each, in one of which a row is alone, and one whose steps take its device for slices."""
+        """Chunks of 16 MiB each, in one of which a row is alone, and one whose steps take its device for slices."""
         client = self.client()
         both = ("f32", "f32")
         slow = {"passes": ["forward", "backward"], "op": "affine", "coefficient": 0.5, "accumulator": "f2"}
@@ -97,7 +97,7 @@ class LastReductions(StepsTest):
         self.check(client, [4 << 20], 0, FLOAT_STEPS[:1], dtypes=("f32", "f32"), offsets=[5, 1 << 20, 3 << 20, 3 << 20])
 
     def test_between_is_bounded(self):
-        """By the row, also of ragged ones, whether they are read here or by a helper."""
+        """The memory between steps is bounded by the row, also for ragged rows, whether they are read here or by a helper."""
         client = self.client()
         memory, results = client.create(1 << 20), client.create(1 << 20)
         length = (16 << 20) // 8 + 1

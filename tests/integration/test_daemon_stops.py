@@ -106,7 +106,7 @@ class Stops(ProcessTest):
                 client.close()
 
     def test_twice(self):
-        """Who cannot wait asks again."""
+        """A user who cannot wait asks again."""
         with Daemon(*ON_CPU) as daemon:
             work = Work(daemon, 100)
             daemon.process.send_signal(signal.SIGTERM)
@@ -129,7 +129,7 @@ class Stops(ProcessTest):
                 daemon.wait(0)
 
     def test_while_it_starts(self):
-        """It has no jobs then, and says nothing of lost ones."""
+        """A daemon that is starting has no jobs, and says nothing of lost ones."""
         for delay in (0.002, 0.01, 0.03, 0.1):
             folder = tempfile.mkdtemp(prefix="scand")
             process = daemons.subprocess.Popen(

@@ -105,7 +105,7 @@ class Screen:
         return True
 
     def shows(self, pattern):
-        """Whether a screen that is drawn from now on, or the last one, has it, in time."""
+        """Returns whether a screen that is drawn from now on, or the last one, has the pattern in time."""
         deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
             if self.frames() and re.search(pattern, "\n".join(self.frames()[-1])):

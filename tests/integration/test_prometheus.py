@@ -38,7 +38,7 @@ def alerts():
 
 
 def questions():
-    """Of the dashboard, as it asks them of all instances."""
+    """Returns the dashboard's queries, as it asks them of all instances."""
     with open(os.path.join(MONITORING, "dashboard.json")) as file:
         panels = json.load(file)["panels"]
     asked = [target["expr"] for panel in panels for target in panel["targets"]]
@@ -79,7 +79,7 @@ class Prometheus(unittest.TestCase):
         self.addCleanup(stop)
 
     def get(self, what):
-        """What its HTTP interface tells; None while it starts."""
+        """Returns what the server's HTTP interface tells; None while it starts."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1/{what}") as response:
                 return json.load(response)["data"]

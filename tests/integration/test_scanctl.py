@@ -77,7 +77,7 @@ class Results(ScanctlTest):
             self.assertEqual(floats(self.read("out.raw")), expected)
 
     def test_steps(self):
-        """In one command, and in as many as there are steps; all rows at once and in batches."""
+        """Steps in one command give the same as in as many commands as there are steps; all rows at once and in batches."""
         values = [float(random.Random(8).randrange(-5, 6) + i % 3) for i in range(3 * 500)]
         given, once = self.write("in.raw", packed(values)), self.path("once.raw")
         shape = ("--shape", "3,500")
@@ -651,7 +651,7 @@ class Questions(ScanctlTest):
             self.assertEqual((demo.returncode, errors), (0, b""))
 
     def test_scans_at_once(self):
-        """The same with a row whose two arrays are half of the pool."""
+        """Scans run at once, with a row whose two arrays are half of the pool."""
         row = self.write("row.raw", bytes(8 << 20))
         words = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "--dtype", "i32", "--output-dtype", "i64",
                  "--shape", str(2 << 20), row, "-o"]

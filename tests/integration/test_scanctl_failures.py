@@ -67,7 +67,7 @@ class Failures(ScanctlTest):
         self.fail_with(64, "input and --coefficients are both standard input", *stdin, input=b"")
 
     def test_words_missing(self):
-        """Without any words scanctl, and what reads files, say what they do."""
+        """scanctl, and commands that read files, say what they do when they get no words."""
         for words, message in (((), "usage: scanctl "), (("scan",), "usage: scanctl scan "), (("reduce",), "usage: scanctl reduce ")):
             result = run(*words)
             self.assertEqual((result.returncode, result.stdout), (64, b""))
@@ -124,7 +124,7 @@ class Failures(ScanctlTest):
         os.close(leader)
 
     def test_text_of_files_is_clean(self):
-        """What a file says of itself reaches no terminal as it is."""
+        """Text from a file reaches no terminal as it is."""
         odd = self.write("odd.npy", npy_header((10,), "\x1b[2J\x07") + bytes(80))
         self.fail_with(65, re.escape("dtype '?[2J?'"), "scan", odd, "-o", self.out)
 
@@ -175,7 +175,7 @@ class Failures(ScanctlTest):
         self.assertEqual(result.returncode, 74)
 
     def test_standard_descriptors_closed(self):
-        """No file of the run is taken for one of them."""
+        """No file of the run gets the number of a closed standard descriptor."""
         given = self.write("in.npy", npy_header((3,)) + packed([1.0, 2.0, 3.0]))
         words = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "--shape", "3", "-", "-o", self.out]
         closed = lambda *fds: lambda: [os.close(fd) for fd in fds]
@@ -237,7 +237,7 @@ class Failures(ScanctlTest):
                     self.assertEqual((self.files(), self.read(target)), (["good.raw", target], b"as it was"))
 
     def large(self):
-        """Of 24 rows that cannot be in batches the first holds ones, the others zeros: more than the pool of 64 MiB."""
+        """Writes 24 rows that cannot be in batches, the first of ones, the others of zeros: more than the pool of 64 MiB."""
         row = packed([1.0]) * (1 << 20)
         with open(self.path("large.raw"), "wb") as file:
             file.write(row)

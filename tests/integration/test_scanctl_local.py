@@ -27,7 +27,7 @@ class Local(ScanctlTest):
         self.npy = self.write("in.npy", npy_header(self.SHAPE) + packed(values))
 
     def run_alone(self, *words, fallback=None):
-        """Where no daemon is."""
+        """Runs scanctl where no daemon is."""
         environment = {name: value for name, value in os.environ.items() if name != "SCAND_FALLBACK"}
         environment["SCAND_SOCKET"] = self.path("no-daemon")
         if fallback is not None:

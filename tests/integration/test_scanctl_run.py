@@ -25,7 +25,7 @@ class Run(ScanctlTest):
         self.su = self.write("in.su", su_file(rows, True))
 
     def check_same(self, given, steps, words, *options):
-        """The same bytes as those of scan with these words."""
+        """Checks that run gives the same bytes as scan with these words."""
         extension = os.path.splitext(given)[1]
         self.succeed("run", steps, given, "-o", self.path("run" + extension), *options)
         self.succeed("scan", *words, given, "-o", self.path("scan" + extension), *options)
@@ -42,7 +42,7 @@ class Run(ScanctlTest):
         self.check_same(self.npy, "scan forward", (), "--axis", "0", "--output-dtype", "f64", "--priority", "high", "--deadline", "60000")
 
     def test_algorithm(self):
-        """Of the first step: a scan's by name, and what the daemon says where it has none."""
+        """The algorithm is that of the first step: a scan's by name, and the daemon's message where it has none."""
         for given in (self.npy, self.su):
             self.check_same(given, "scan forward | scan backward", ("--then", "backward"), "--algorithm", "serial-cpu")
         out = ("-o", self.path("out.npy"), "--algorithm")
@@ -70,7 +70,7 @@ class Run(ScanctlTest):
         self.fail_with(66, "none.npy: cannot be opened", "run", f"scan forward op=affine coefficients={self.path('none.npy')}", self.npy, *out)
 
     def test_a_vector_beside_all_rows(self):
-        """Of as many elements as rows have samples: what an array of the input's shape makes of which all rows are it."""
+        """A vector of as many elements as rows have samples gives the same as an array of the input's shape whose rows all are that vector."""
         rows, length = self.SHAPE
         for axis, count in (0, rows), (1, length):
             vector = [f32(i % 7 / 4) for i in range(count)]
@@ -141,7 +141,7 @@ class Run(ScanctlTest):
         self.assertEqual(self.succeed("run", "reduce sum", whole), b"18\n")
 
     def test_several_axes(self):
-        """What the same numbers give along one axis."""
+        """Several axes give what the same numbers give along one axis."""
         shape = (2, 5, 30, 40)
         cube = self.write("cube.npy", npy_header(shape) + packed(self.values))
         for axes, flat, axis, kept in (
@@ -187,13 +187,13 @@ class Run(ScanctlTest):
             self.fail_with(code, message, *words)
 
     def test_a_reduction_behind_scans(self):
-        """What is between the steps has the type of the results."""
+        """Values between the steps have the type of the results."""
         self.succeed("scan", "--passes", "forward,backward", "--output-dtype", "f64", "--then", "backward,op=max", self.npy, "-o", self.path("between.npy"))
         expected = self.succeed("reduce", "--op", "rms", self.path("between.npy"))
         self.assertEqual(self.succeed("run", "scan forward,backward | scan backward op=max | reduce rms", self.npy), expected)
 
     def test_products_with_a_file(self):
-        """Of ones: sums. They are printed, or written, as those of reduce are."""
+        """Products with ones are sums. They are printed, or written, as those of reduce are."""
         ones = self.write("ones.npy", npy_header(self.SHAPE) + packed([1.0] * len(self.values)))
         self.assertEqual(self.succeed("run", f"dot other={ones}", self.npy), self.succeed("reduce", "--op", "sum", self.npy))
         self.succeed("run", f"dot {ones}", self.npy, "-o", self.path("run.npy"), "--axis", "0")
@@ -219,7 +219,7 @@ class Run(ScanctlTest):
         self.assertNotIn("stacked.npy", self.files())
 
     def test_picks_and_half_widths(self):
-        """Of vectors for all rows: a pick at a sample is the triangle there."""
+        """Vectors for all rows: a pick at a sample is the triangle there."""
         (rows, length), out = self.SHAPE, ("-o", self.path("out.npy"), "--output-dtype", "f64")
         places = self.write("places.npy", npy_header((length,)) + packed(range(length)))
         widths = self.write("widths.npy", npy_header((length,)) + packed([3.0] * length))
@@ -234,7 +234,7 @@ class Run(ScanctlTest):
         self.fail_with(64, message, "run", f"triangle half-width=3 half_widths={half_widths}", self.npy, "-o", self.path("new.npy"))
 
     def test_added_onto_a_file(self):
-        """Which stays as it is; what is left may be its next version."""
+        """The file stays as it is; the output may be its next version."""
         (rows, length), out = self.SHAPE, ("-o", self.path("added.npy"), "--axis", "0")
         index = self.write("index.npy", npy_header((rows,), "<i8") + packed([i % 3 for i in range(rows)], "q"))
         onto = self.write("onto.npy", npy_header((3, length)) + packed([1.5] * (3 * length)))
@@ -262,7 +262,7 @@ class Run(ScanctlTest):
         self.assertEqual(self.read("results/in.su"), self.read("scan.su"))
 
     def test_refused_without_a_daemon(self):
-        """Before a file is opened or a daemon is asked, but for what is said of files."""
+        """Steps are refused before a file is opened or a daemon is asked, except for what is said of files."""
         out = ("-o", self.path("out.npy"))
         cases = [
             ("", "step 1: it is empty; give an operation"),

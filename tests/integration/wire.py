@@ -233,7 +233,7 @@ class Client:
         return self.wait(self.send(method, params, fds, **fields))
 
     def kernels(self, operation):
-        """What `algorithm` may name of an operation, from all pages."""
+        """Returns what `algorithm` may name of an operation, from all pages."""
         found, page = [], {"next": 0}
         while "next" in page:
             page = self.call("server.kernels", {"from": page["next"]})
