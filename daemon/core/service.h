@@ -23,8 +23,8 @@
 #define SERVICE_NAME "scand " SCAND_RELEASE /* as hello and metrics tell it; the build gives the release */
 
 struct service_ops {
-    /* Hands a chunk to its device; it comes back through service_chunk_done. */
-    void (*start)(void *context, struct chunk *chunk);
+    /* Hands chunks, linked by next, to their devices; they come back through service_chunk_done. */
+    void (*start)(void *context, struct chunk *chunks);
     /* Has a helper thread do a unit of the work (work_run), which comes back through service_work_done. At most
      * LIMIT_HELPERS are out at a time. */
     void (*defer)(void *context, struct work *work);

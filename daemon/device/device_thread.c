@@ -141,13 +141,16 @@ void device_thread_finish(struct device_thread *device_thread)
     pthread_mutex_destroy(&device_thread->lock);
 }
 
-void device_thread_submit(struct device_thread *device_thread, struct chunk *chunk)
+void device_thread_submit(struct device_thread *device_thread, struct chunk *chunks)
 {
     pthread_mutex_lock(&device_thread->lock);
-    list_push(&device_thread->incoming_end, chunk);
+    for (struct chunk *chunk = chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        if (chunk->small)
+            device_hurry(device_thread->device, true);
+        list_push(&device_thread->incoming_end, chunk);
+    }
     atomic_store(&device_thread->arrived, true);
-    if (chunk->small)
-        device_hurry(device_thread->device, true);
     bool blocked = device_thread->blocked;
     device_thread->blocked = false; /* one signal wakes the thread */
     pthread_mutex_unlock(&device_thread->lock);

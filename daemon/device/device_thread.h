@@ -31,7 +31,8 @@ int device_thread_start(struct device_thread *device_thread, struct device *devi
 void device_thread_stop(struct device_thread *device_thread);
 /* Frees what is left after device_thread_stop. */
 void device_thread_finish(struct device_thread *device_thread);
-void device_thread_submit(struct device_thread *device_thread, struct chunk *chunk);
+/* Hands over chunks that are linked by next. */
+void device_thread_submit(struct device_thread *device_thread, struct chunk *chunks);
 /* Returns all chunks that have come back since the last call, linked by next, oldest first. */
 struct chunk *device_thread_collect(struct device_thread *device_thread);
 

@@ -84,15 +84,23 @@ static int compute_at_once(struct device *device, struct chunk *chunk)
     return r;
 }
 
-static void ops_start(void *context, struct chunk *chunk)
+static void start(struct local *self, struct chunk *chunk)
 {
-    struct local *self = context;
     const bool at_once = is_at_once(chunk);
+    chunk->next = NULL;
     int r = at_once ? compute_at_once(self->device, chunk) : far_submit(&self->far, chunk);
     if (r)
         chunk->status = r;
     if (r || at_once)
         chunks_add(&self->returned, chunk);
+}
+
+static void ops_start(void *context, struct chunk *chunks)
+{
+    for (struct chunk *chunk = chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        start(context, chunk);
+    }
 }
 
 static void ops_defer(void *context, struct work *work)

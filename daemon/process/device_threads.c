@@ -67,36 +67,50 @@ static bool is_resident(const struct chunk *chunk)
            chunk->spans[OPERAND_OUTPUT].place == SCAND_PLACE_DEVICE;
 }
 
-static void append(struct returned *returned, struct chunk *chunk)
+static void append(struct chunk_row *row, struct chunk *chunk)
 {
     chunk->next = NULL;
-    *(returned->first ? &returned->last->next : &returned->first) = chunk;
-    returned->last = chunk;
+    *(row->first ? &row->last->next : &row->first) = chunk;
+    row->last = chunk;
 }
 
-/* Runs a small chunk in the loop's thread when that takes little time: one chunk in a turn. */
-static bool run_now(struct returned *returned, struct chunk *chunk)
+/* Returns whether the loop's thread runs a small chunk itself, which takes little time: one chunk in a turn. */
+static bool runs_now(const struct device_threads *self, const struct chunk *chunk)
 {
-    struct device *device = chunk->device;
-    if (!device->ops->run_now || !chunk->small || chunk->bytes > device->info.now_bytes || returned->first)
-        return false;
-    device->ops->run_now(device, chunk);
-    append(returned, chunk);
-    return true;
+    const struct device *device = chunk->device;
+    return device->ops->run_now && chunk->small && chunk->bytes <= device->info.now_bytes &&
+           !self->returned[device->number].first;
 }
 
-void device_threads_submit(struct device_threads *self, struct chunk *chunk)
+/* The chunk that the loop's thread runs itself comes last: the devices have the others by then. */
+void device_threads_submit(struct device_threads *self, struct chunk *chunks)
 {
-    struct device_thread *thread = &self->threads[chunk->device->number];
-    const uint64_t spin_us = chunk->device->info.spin_us;
-    if (run_now(&self->returned[chunk->device->number], chunk))
+    struct chunk_row rows[LIMIT_DEVICES];
+    struct chunk *now = NULL;
+    for (unsigned i = 0; i < self->count; i++)
+        rows[i].first = NULL;
+    for (struct chunk *chunk = chunks, *next; chunk; chunk = next) {
+        struct device_thread *thread = &self->threads[chunk->device->number];
+        const uint64_t spin_us = chunk->device->info.spin_us;
+        next = chunk->next;
+        if (!now && runs_now(self, chunk)) {
+            now = chunk;
+            continue;
+        }
+        if (chunk->small)
+            spin(self, spin_us);
+        else if (thread->out == 0 && spin_us > 0 && is_resident(chunk))
+            spin(self, LAST_US);
+        thread->out++;
+        append(&rows[chunk->device->number], chunk);
+    }
+    for (unsigned i = 0; i < self->count; i++)
+        if (rows[i].first)
+            device_thread_submit(&self->threads[i], rows[i].first);
+    if (!now)
         return;
-    if (chunk->small)
-        spin(self, spin_us);
-    else if (thread->out == 0 && spin_us > 0 && is_resident(chunk))
-        spin(self, LAST_US);
-    thread->out++;
-    device_thread_submit(thread, chunk);
+    now->device->ops->run_now(now->device, now);
+    append(&self->returned[now->device->number], now);
 }
 
 /* Returns how long the loop should spin after a chunk: for a last chunk that the device still has, for the next job of
@@ -110,7 +124,7 @@ static uint64_t soon_us(const struct device_thread *thread, bool small)
 }
 
 /* Adds what a device has returned since the last check. Returns false when the device is lost. */
-static bool accept_returned(struct device_thread *thread, struct returned *returned)
+static bool accept_returned(struct device_thread *thread, struct chunk_row *returned)
 {
     struct chunk *chunk = device_thread_collect(thread), *next;
     bool alive = !device_is_lost(thread->device);
@@ -128,7 +142,7 @@ static bool accept_returned(struct device_thread *thread, struct returned *retur
 /* Handles chunks of one device until end_us; later chunks wait for the next round. */
 static void collect_from(struct device_threads *self, unsigned number, uint64_t end_us)
 {
-    struct returned *returned = &self->returned[number];
+    struct chunk_row *returned = &self->returned[number];
     if (!returned->first)
         return;
     const bool small = returned->first->small;

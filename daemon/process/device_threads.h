@@ -11,8 +11,8 @@
 #include "daemon/device/device_thread.h"
 #include "device_set.h"
 
-/* Chunks that a device has returned and that are not handled yet, oldest first. */
-struct returned {
+/* Chunks linked by next, oldest first. */
+struct chunk_row {
     struct chunk *first, *last;
 };
 
@@ -20,7 +20,7 @@ struct device_threads {
     struct service *service; /* handles what devices return */
     unsigned count;
     struct device_thread threads[LIMIT_DEVICES];
-    struct returned returned[LIMIT_DEVICES]; /* indexed by the device's number */
+    struct chunk_row returned[LIMIT_DEVICES]; /* by devices, by number, and not handled yet */
     void (*notify)(void *context);
     void *context;
     uint64_t spin_end_us;
@@ -35,7 +35,8 @@ int device_threads_start(struct device_threads *self, const struct device_set *d
 void device_threads_stop(struct device_threads *self);
 /* Frees what is left after device_threads_stop. */
 void device_threads_finish(struct device_threads *self);
-void device_threads_submit(struct device_threads *self, struct chunk *chunk);
+/* Hands chunks, linked by next, to their devices. */
+void device_threads_submit(struct device_threads *self, struct chunk *chunks);
 /* Handles what devices have returned: all of it, or as much as a turn of the loop allows. Returns false when a device
  * is lost; all other chunks that came back are handled then. */
 bool device_threads_collect(struct device_threads *self, bool all);

@@ -65,10 +65,10 @@ static uint64_t ops_now_us(void *context)
     return clock_us();
 }
 
-static void ops_start(void *context, struct chunk *chunk)
+static void ops_start(void *context, struct chunk *chunks)
 {
     struct worker *worker = context;
-    device_threads_submit(&worker->device_threads, chunk);
+    device_threads_submit(&worker->device_threads, chunks);
 }
 
 /* Logs why this worker ends, and leaves the reason for the supervisor. */

@@ -54,9 +54,8 @@ static struct rig rig;
  * The service's side.
  */
 
-static inline void rig_start(void *context, struct chunk *chunk)
+static inline void rig_start_one(struct rig *self, struct chunk *chunk)
 {
-    struct rig *self = context;
     struct manual *manual = (struct manual *)chunk->device;
     int r = manual->device.ops->start(&manual->device, chunk);
     CHECK(manual == &self->manual || manual == &self->second);
@@ -67,6 +66,14 @@ static inline void rig_start(void *context, struct chunk *chunk)
         chunk->status = r;
         chunk->next = NULL;
         *end = chunk;
+    }
+}
+
+static inline void rig_start(void *context, struct chunk *chunks)
+{
+    for (struct chunk *chunk = chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        rig_start_one(context, chunk);
     }
 }
 

@@ -110,9 +110,9 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
  * The daemon.
  */
 
-static void ops_start(void *context, struct chunk *chunk)
+static void ops_start(void *context, struct chunk *chunks)
 {
-    (void)context, (void)chunk;
+    (void)context, (void)chunks;
 }
 
 static void ops_defer(void *context, struct work *work)

@@ -87,22 +87,33 @@ static void report_ending(const struct job *job, const struct device *device)
         notify(job->client, METHOD_job_ending, &msg_job_id_type, &id);
 }
 
+/* A chunk is on its way. */
+static void count_start(struct service *service, struct chunk *chunk, uint64_t now_us)
+{
+    const struct job *job = chunk->owner;
+    device_time_begin(&device_counters_of(service, chunk->device)->device_time, &job->client->counters.device_busy_ns,
+                      weight_of(chunk), now_us);
+    chunk->handed_us = now_us;
+    chunk->job = job->number;
+    chunk->user = job->client->user->uid;
+}
+
+/* Hands out all that can be, together: a thread may have to be woken each time. */
 static void pump(struct service *service, uint64_t now_us)
 {
-    struct chunk *chunk;
+    struct chunk *chunk, *first = NULL, **end = &first;
     service->now_us = now_us;
     if (service->wake_us <= now_us)
         expire_all(service, now_us);
     while ((chunk = scheduler_next(&service->scheduler, now_us))) {
-        const struct job *job = chunk->owner;
-        device_time_begin(&device_counters_of(service, chunk->device)->device_time,
-                          &job->client->counters.device_busy_ns, weight_of(chunk), now_us);
-        chunk->handed_us = now_us;
-        chunk->job = job->number;
-        chunk->user = job->client->user->uid;
-        service->ops->start(service->context, chunk);
-        report_ending(job, chunk->device);
+        count_start(service, chunk, now_us);
+        report_ending(chunk->owner, chunk->device);
+        chunk->next = NULL;
+        *end = chunk;
+        end = &chunk->next;
     }
+    if (first)
+        service->ops->start(service->context, first);
     feeder_pump(service); /* what has been handed out leaves room */
 }
 
