@@ -80,9 +80,8 @@ static_assert((LIMIT_CLIENT_JOBS + LIMIT_CLIENT_BUFFERS) * FAILURE_BYTES + LIMIT
                   LIMIT_OUTBOX_BYTES - LIMIT_UNREAD_BYTES,
               "what is under way when a client is paused can still be answered");
 
-static void count_refusal(struct msg_stats_result *stats, int code)
+void count_refusal(struct msg_stats_result *stats, int code)
 {
-    stats->messages_refused++;
     switch (status_from_errno(code)) {
 #define COUNT(STATUS, Y, X, S, NAME, WORD) \
     case SCAND_##STATUS:                   \
@@ -101,6 +100,7 @@ void reply_failure(struct client *client, uint32_t msgid, const struct error *er
     struct encoded message = {bytes, 0, sizeof bytes};
     if (!client->connection)
         return;
+    client->service->stats.messages_refused++;
     count_refusal(&client->service->stats, error->code);
     if (encode_failure(&message, msgid, error) || client_send(client, &message, NULL, 0))
         client_fail(client);

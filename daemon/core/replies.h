@@ -13,6 +13,9 @@ void reply_nothing(struct client *client, uint32_t msgid);
 void reply_failure(struct client *client, uint32_t msgid, const struct error *error);
 void notify(struct client *client, enum method method, const struct map_type *type, const void *params);
 
+/* Counts the cause of a refusal: of a message, or of a job in a batch. */
+void count_refusal(struct msg_stats_result *stats, int code);
+
 /* Sets how many bytes of answers to the client are not sent yet, with how many descriptors. */
 void client_count_unread(struct client *client, uint64_t bytes, uint64_t fds);
 

@@ -238,6 +238,32 @@ static void refused_ones(void)
     end();
 }
 
+/* A job that is refused before anything of it is looked at: its number is that of one that still runs. */
+static void refused_for_their_numbers(void)
+{
+    for (int runs = 0; runs < 2; runs++) {
+        begin();
+        const struct msg_job_run_params run = {
+            .input = rows_of(in(here, 0, 4)),
+            .output = rows_of(in(there, 0, 4)),
+            .axis = 1,
+            .steps_count = 1,
+            .steps = {{.scan = {.operation = OPERATION_scan, .passes_count = 1}}},
+        };
+        const uint32_t first = submit(in(here, 90, 4), in(here, 90, 4));
+        anna->last_msgid--; /* as if its number were taken twice */
+        const uint32_t twice = runs ? ask(anna, METHOD_job_run, &run) : submit(in(here, 0, 4), in(there, 0, 4));
+        CHECK_EQ(twice, first);
+        const uint32_t reader = submit(in(there, 0, 4), in(here, 50, 4)),
+                       other = submit(in(there, 4, 4), in(there, 60, 4));
+        CHECK_CONTAINS(refusal(anna, twice, SCAND_INVALID), "is that of a job that still runs");
+        CHECK(is_stale(reader));
+        rig_complete_all();
+        CHECK(done(first) && done(other));
+        end();
+    }
+}
+
 /* The same of one that was taken, and of one that replaces what it was to write. */
 static void sent_before_the_answer(void)
 {
@@ -336,6 +362,8 @@ static void inside_a_batch(void)
     CHECK_EQ(result.jobs[0].error.code, SCAND_INVALID);
     CHECK_EQ(result.jobs[1].error.code, SCAND_STALE);
     CHECK_EQ(result.jobs[2].error.code, 0);
+    CHECK_EQ(rig.service.stats.refused_invalid, 1);
+    CHECK_EQ(rig.service.stats.messages_refused, 0); /* the batch has its answer */
     end();
 }
 
@@ -405,6 +433,7 @@ static const struct test tests[] = {
     TEST(cancelled_and_late_ones),
     TEST(cancelled_while_it_runs),
     TEST(refused_ones),
+    TEST(refused_for_their_numbers),
     TEST(sent_before_the_answer),
     TEST(unread_when_it_is_answered),
     TEST(answers_that_wait),

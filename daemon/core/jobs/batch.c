@@ -17,6 +17,7 @@ void batch_note_failure(struct batch *batch, struct client *client, uint32_t at,
 {
     client->failing_batches += !batch->failing;
     batch->failing = true;
+    count_refusal(&client->service->stats, error->code);
     error_to_failure(error, &batch->result.jobs[at].error);
 }
 
