@@ -17,7 +17,7 @@ static int operation_at(struct scand *daemon, uint32_t index, struct msg_operati
     return 1;
 }
 
-/* Of the same operations until it returns. */
+/* Checks a list's rows, and connects if need be, so that all operations are of one daemon until the call returns. */
 static int list_check(struct scand *daemon, const struct rows *rows)
 {
     if (!daemon)

@@ -19,7 +19,7 @@ void service_wake_by(struct service *service, uint64_t at_us);
 
 /* Ends a drain, if this has removed what held it up: the last job, or the last group. */
 void service_check_drained(struct service *service);
-/* The same, in place of all times that were asked for before. */
+/* Has service_tick called at this time, in place of all times that were asked for before. */
 void service_wake_at(struct service *service, uint64_t at_us);
 
 #endif

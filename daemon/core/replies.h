@@ -6,7 +6,7 @@
 
 /* Answers a request of a client; into nothing when it is gone. */
 void reply_result(struct client *client, uint32_t msgid, const struct map_type *type, const void *result);
-/* The same with duplicates of descriptors, which stay the caller's. 0, or -errno with nothing sent. */
+/* Replies with duplicates of descriptors, which stay the caller's. Returns 0, or -errno with nothing sent. */
 int reply_descriptors(struct client *client, uint32_t msgid, const struct map_type *type, const void *result,
                       const int *fds, size_t fd_count);
 void reply_nothing(struct client *client, uint32_t msgid);

@@ -28,7 +28,8 @@ struct service_ops {
     /* Has a helper thread do a unit of the work (work_run), which comes back through service_work_done. At most
      * LIMIT_HELPERS are out at a time. */
     void (*defer)(void *context, struct work *work);
-    /* The same with a thread that may be held up for any length of time by files of clients; at most LIMIT_READERS. */
+    /* Has a reader thread do a unit of the work, which files of clients may hold up for any length of time; at most
+     * LIMIT_READERS are out. */
     void (*read)(void *context, struct work *work);
     /* The client's connection has output to flush. */
     void (*output)(void *context, struct client *client);

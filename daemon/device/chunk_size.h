@@ -1,4 +1,4 @@
-/* How large chunks are and how many a device has at a time, chosen from measurements of the device. Pure functions. */
+/* Chooses the size of chunks and how many a device has at a time, from measurements of the device. Pure functions. */
 #ifndef DAEMON_CHUNK_SIZE_H
 #define DAEMON_CHUNK_SIZE_H
 

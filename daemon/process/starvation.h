@@ -10,7 +10,7 @@
 
 #define STARVATION_THREADS 512 /* threads that are looked at, at most */
 
-/* What Linux tells of a thread's time: how long it ran, how long it was ready and had to wait, how often it ran. */
+/* A thread's times as Linux tells them: how long it ran, how long it was ready and had to wait, how often it ran. */
 struct thread_time {
     int id;
     uint64_t ran_ns, waited_ns, turns;

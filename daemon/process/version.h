@@ -1,4 +1,4 @@
-/* What `scand --version` prints: the release, the commit, and what was built in. */
+/* The text that `scand --version` prints: the release, the commit, and what was built in. */
 #ifndef DAEMON_VERSION_H
 #define DAEMON_VERSION_H
 

@@ -135,7 +135,7 @@ static int wait_all(struct scand_job *jobs[BATCH])
     return status;
 }
 
-/* The same with a message for every BATCH jobs: one batch is filled up while the others are under way. */
+/* Submits jobs with a message for every BATCH of them: one batch is filled up while the others are under way. */
 static int pipeline_batches(struct team *team, int index, const void *argument)
 {
     const struct pipelined *pipelined = argument;

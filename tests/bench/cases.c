@@ -79,7 +79,7 @@ const struct bench_case bench_cases[] = {
     {SUM,  I64,   "fb",     10000,     10000, 0,      COLUMNS, 1,       {0,    OUT,  OUT}},
     {SUM,  IBM32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0,    0,    0}},
     {AFFINE, F32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0.45, 0,    0}},
-    /* The same where lines are not aligned. */
+    /* Columns whose lines are not aligned. */
     {SUM,  F32,   "f",      10000,     10001, 0,      COLUMNS, 1,       {0,    0,    0}},
     {SUM,  F32,   "fb",     10000,     10001, 0,      COLUMNS, 1,       {0,    0,    0}},
     {MAX,  F32,   "fb",     10000,     10001, 0,      COLUMNS, 1,       {0,    OUT,  OUT}},

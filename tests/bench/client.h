@@ -31,11 +31,11 @@ int client_fail(const char *what, const char *message);
 int client_open(const char *socket, uint64_t size_bytes, struct scand **daemon, struct scand_buffer **buffer);
 /* Rows first <= r < first + rows of the buffer. */
 struct scand_scan client_scan(struct scand_buffer *buffer, uint64_t rows, uint64_t samples, uint64_t first);
-/* The same job as the kernels take it. */
+/* Returns such a job's rows as the kernels take them. */
 struct scan_rows client_rows(void *memory, uint64_t rows, uint64_t samples);
 /* Submits and waits. 0, or 1 after a line on stderr. */
 int client_run(struct scand *daemon, const struct scand_scan *scan);
-/* The same some times over, warm. */
+/* Submits a job and waits, some times over, warm. Returns as client_run. */
 int client_time(struct scand *daemon, const struct scand_scan *scan, double *median_ms);
 
 /* Jobs of one row each, one after another: how long each takes, sorted. 0, or 1 after a line on stderr. */

@@ -35,7 +35,7 @@ static bool whole_of_sample(double x, whole *out)
     return inside && (double)units == x * power_of_two(UNIT_BITS);
 }
 
-/* The same for any size that there is room for. */
+/* Converts a number of any size that there is room for to whole units. */
 static bool whole_of(double x, whole *out)
 {
     uint64_t bits = codec_bits_f64(x), fraction = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;

@@ -39,7 +39,7 @@ struct exact_result {
 int exact_compare(const struct scan_rule *rule, uint64_t row_count, uint64_t length, const struct exact_sides *sides,
                   unsigned threads, struct exact_result *result);
 
-/* The same for sums of whole rows in f64, on the calling thread: the output's row r has one value. */
+/* Compares sums of whole rows in f64, on the calling thread: the output's row r has one value. */
 int exact_compare_totals(uint64_t row_count, uint64_t length, const struct exact_sides *sides,
                          struct exact_result *result);
 

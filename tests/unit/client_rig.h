@@ -28,7 +28,7 @@ static inline void rig_start(void)
     fake_start(&fake);
 }
 
-/* The same, and a session. */
+/* Begins the test with a session, too. */
 static inline void rig_begin(void)
 {
     rig_start();

@@ -43,7 +43,7 @@ void manual_init(struct manual *manual, unsigned slots, uint64_t chunk_bytes);
 void manual_fail(struct manual *manual, enum manual_call call, unsigned n, int code);
 /* Completes the chunk that is `index`-th among those out; the device's finish returns it next, or after others. */
 void manual_complete(struct manual *manual, size_t index, int status);
-/* The same when its slice is over: it comes back with something to go on with. */
+/* Completes a chunk at the end of its slice: it comes back with something to go on with. */
 void manual_leave_off(struct manual *manual, size_t index);
 
 #endif

@@ -186,7 +186,7 @@ static void rounds(unsigned count)
 }
 
 /*
- * Its clients.
+ * The listener's clients.
  */
 
 static int client_open(void)

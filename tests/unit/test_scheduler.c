@@ -75,7 +75,7 @@ static struct job *add_sized(unsigned lane, enum scand_priority priority, unsign
     return &jobs[number];
 }
 
-/* The same, of rows that are long. */
+/* Adds a job of long rows. */
 static struct job *add_long(unsigned lane, enum scand_priority priority, unsigned number, uint64_t rows, unsigned input,
                             unsigned output)
 {

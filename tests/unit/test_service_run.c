@@ -18,7 +18,7 @@ static struct msg_tensor rows_of(uint64_t buffer, uint64_t rows, uint64_t first)
                                .strides_count = 2};
 }
 
-/* The same, one element each. */
+/* Returns the results' tensor, one element for each row. */
 static struct msg_tensor results_of(uint64_t buffer, uint64_t rows, uint64_t first)
 {
     struct msg_tensor tensor = rows_of(buffer, rows, first);

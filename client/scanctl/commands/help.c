@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* What the help of some commands says beside their options. */
+/* Texts that the help of some commands has beside their options. */
 static const struct note {
     const char *name, *before, *after;
 } notes[] = {

@@ -90,7 +90,7 @@ static double devices_busy(const struct snapshot *before, const struct snapshot 
     return per_second(before, now, "device_busy_us") / 1e4 / (double)device_count(now);
 }
 
-/* What a device has done between the snapshots. */
+/* A device's work between the snapshots. */
 struct pace {
     double busy; /* percent of the time */
     uint64_t upload_bytes_per_s, download_bytes_per_s;

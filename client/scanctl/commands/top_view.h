@@ -1,5 +1,5 @@
 /*
- * What `scanctl top` shows: rates from two snapshots of the daemon, as lines of text and as JSON.
+ * The screen of `scanctl top`: rates from two snapshots of the daemon, as lines of text and as JSON.
  */
 #ifndef SCANCTL_TOP_H
 #define SCANCTL_TOP_H

@@ -58,7 +58,7 @@ struct array {
     } passed;
 };
 
-/* What the command line says about a file. */
+/* The command line's words about a file. */
 struct array_hints {
     enum format format; /* FORMAT_COUNT: no format was given */
     enum byte_order byte_order;

@@ -1,5 +1,5 @@
 /*
- * What is particular to each form of files: a row of FORMATS is a struct form in a file of its own.
+ * The functions of each form of files: a row of FORMATS is a struct form in a file of its own.
  */
 #ifndef SCANCTL_FORMS_H
 #define SCANCTL_FORMS_H
@@ -27,7 +27,7 @@ FORMATS(X)
 
 const struct form *form_of(enum format format);
 
-/* How .npy calls the type, without byte order, "f4"; NULL where it cannot hold it. */
+/* Returns the name of a type in .npy, without byte order, "f4"; NULL where .npy cannot hold the type. */
 const char *npy_type(enum scand_dtype dtype);
 
 /* The headers of traces, which SU has of SEG-Y: bytes 115 and 116, counted from 1, are ns, the number of samples. */
@@ -36,7 +36,7 @@ const char *npy_type(enum scand_dtype dtype);
 /* Names the axes. */
 void traces_label(struct array *array);
 uint64_t trace_ns(const unsigned char *header, enum byte_order order);
-/* What lies between two samples by a number of microseconds, in seconds; 0: it is not said. */
+/* Returns the spacing of samples from a number of microseconds, in seconds; 0: not given. */
 double trace_dt(const unsigned char *dt, enum byte_order order);
 #define TRACE_DT_OFFSET 116 /* offset of the sample interval in a trace's header: bytes 117 and 118 */
 /* Checks that each trace's ns is array->told_ns or, with allow_zero, 0; else EX_DATAERR. */
@@ -47,8 +47,7 @@ uint16_t number16(const unsigned char *bytes, enum byte_order order);
 uint32_t number32(const unsigned char *bytes, enum byte_order order);
 uint64_t number64(const unsigned char *bytes, enum byte_order order);
 
-/* Whether a file that begins with these bytes is likely of a form. LIKELY_BYTES are looked at, or a shorter file whole:
- * an SU trace, however long, and the next one's header. */
+/* True when a file that begins with these bytes is likely of a form. LIKELY_BYTES are looked at, or a shorter file. */
 #define LIKELY_BYTES (2 * TRACE_HEADER_BYTES + (uint64_t)TRACE_NS_MAX * sizeof(float))
 bool npy_is_likely(const unsigned char *bytes, uint64_t size_bytes);
 bool segy_is_likely(const unsigned char *bytes, uint64_t size_bytes);

@@ -10,7 +10,7 @@
 
 #include "client/scanctl/ui/error.h"
 
-/* What a pipe on either side is to hold, where the system allows it: fewer turns between the programs. */
+/* The size of pipes on either side, where the system allows it: fewer turns between the programs. */
 #define PIPE_BYTES (1 << 20)
 
 struct input {
@@ -20,7 +20,7 @@ struct input {
     uint64_t size_bytes; /* size of a sized input */
     uint64_t position;   /* position of the next byte to be read */
     char *own_name;      /* owned copy of `name`, where input_replace made one */
-    /* What input_look has read, and input_read has not yet passed on. */
+    /* The bytes that input_look has read, and input_read has not yet passed on. */
     unsigned char *ahead;
     uint64_t ahead_at, ahead_bytes;
 };

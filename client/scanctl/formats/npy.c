@@ -145,7 +145,7 @@ static bool parse_dict(struct cursor *cursor, struct npy_header *header)
     return cursor->at == cursor->end;
 }
 
-/* What .npy and the daemon call the same. Of two dtypes of one type, the first is read. */
+/* Names of types in .npy and in the daemon. Of two dtypes of one type, the first is read. */
 static const struct {
     char type[3];
     enum scand_dtype dtype;

@@ -21,7 +21,7 @@
 #define NAME_TRIES       100
 #define WRITE_MAX_BYTES  (UINT64_C(1) << 30)
 
-/* What a signal has to remove. Set and cleared while the signals are blocked. */
+/* The files that a signal has to remove. Set and cleared while the signals are blocked. */
 static char signal_paths[OUTPUTS_MAX][PATH_MAX];
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
@@ -64,7 +64,7 @@ static char *target_of(const char *path)
 
 #define TEMPORARY "%.*s" TEMPORARY_PREFIX "%ld.%u"
 
-/* Whether a file's name is one that temporary_create gives, by a process that is not there any more. */
+/* True when a file's name is one that temporary_create gives, by a process that is not there any more. */
 static bool is_left_over(const char *name)
 {
     long process;

@@ -20,7 +20,7 @@ struct ragged {
 int ragged_read(struct ragged *ragged, const char *path, const struct array *array, struct error *error);
 void ragged_free(struct ragged *ragged);
 
-/* How many rows from `row` on are for one job: of at most `samples` samples, but at least one. */
+/* Returns how many rows from `row` on are for one job: of at most `samples` samples, but at least one. */
 uint64_t ragged_pick(const struct ragged *ragged, uint64_t row, uint64_t samples);
 /* The most rows that ragged_pick returns. */
 uint64_t ragged_pick_max(const struct ragged *ragged);

@@ -22,7 +22,7 @@ static int header_write(const struct array *result, struct output *output, struc
     return output_write(output, result->passed.bytes, result->passed.size_bytes, error);
 }
 
-/* Whether samples go into a file of their own: as the input's do, or as $DATAPATH asks, but never into a pipe. */
+/* True when samples go into a file of their own: as the input's do, or as $DATAPATH asks, but never into a pipe. */
 static bool is_apart(const struct array *result, const char *path)
 {
     struct stat status;

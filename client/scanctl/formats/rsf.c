@@ -26,7 +26,7 @@
 #define AXES        9                   /* axes of Madagascar's files */
 #define ADDED_BYTES (PATH_MAX + 1024)
 
-/* What samples are called after "native_" or "xdr_", which is big-endian. */
+/* The names of samples after "native_" or "xdr_", which is big-endian. */
 static const struct type {
     const char *name;
     enum scand_dtype dtype;

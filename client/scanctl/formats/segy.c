@@ -58,7 +58,7 @@ static const struct code {
 #define CODE_COUNT (sizeof(codes) / sizeof(codes[0]))
 #define CODE_LAST  16 /* the standard's last code */
 
-/* What the headers say. */
+/* The headers' fields. */
 struct segy {
     enum byte_order order;
     const struct code *code;
@@ -129,7 +129,7 @@ static int order_find(struct segy *segy, const unsigned char *header, const stru
                 name, number, codes_text(allowed));
 }
 
-/* What came with revision 2. */
+/* Reads the fields that came with revision 2. */
 static int revision2_read(struct segy *segy, const unsigned char *header, const char *name, struct error *error)
 {
     uint32_t mark = number32(header + ORDER_AT, segy->order), long_ns = number32(header + LONG_NS_AT, segy->order);
@@ -225,8 +225,8 @@ static uint64_t trace_bytes_of(const struct array *array, uint64_t ns)
     return array->trace_header_bytes + ns * array_sample_bytes(array);
 }
 
-/* Whether traces of ns samples make sense: of the file's size, or, in a pipe, of the next trace's ns, which is to be
- * that of the first one. */
+/* True when traces of ns samples make sense: of the file's size, or, in a pipe, of the next trace's ns, which is the
+ * same then. */
 static int ns_fits(const struct segy *segy, const struct array *array, struct input *input, uint64_t ns, bool *fits,
                    struct error *error)
 {
@@ -293,7 +293,7 @@ static int ns_find(struct segy *segy, struct array *array, struct input *input, 
     return result;
 }
 
-/* How many traces there are: as the file's size says, or, in a pipe, the header. */
+/* Finds the number of traces: from the file's size, or, in a pipe, from the header. */
 static int traces_count(const struct segy *segy, struct array *array, const struct input *input, struct error *error)
 {
     uint64_t trace_bytes = array_unit_bytes(array, array_sample_bytes(array));

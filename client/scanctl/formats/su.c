@@ -29,7 +29,7 @@ static bool su_size_fits(const struct input *input, uint64_t ns)
     return ns && input->size_bytes % su_trace_bytes(ns) == 0;
 }
 
-/* Whether the first traces all have the ns of the first header. */
+/* True when the first traces all have the ns of the first header. */
 static int su_traces_agree(const struct input *input, uint64_t ns, enum byte_order order, bool *agree,
                            struct error *error)
 {
@@ -45,7 +45,7 @@ static int su_traces_agree(const struct input *input, uint64_t ns, enum byte_ord
     return 0;
 }
 
-/* Whether the file makes sense in a byte order. */
+/* True when the file makes sense in a byte order. */
 static int su_plausible(const struct input *input, const unsigned char *header, enum byte_order order, bool *plausible,
                         struct error *error)
 {
@@ -120,7 +120,7 @@ static int su_check_order(const struct input *input, const unsigned char *header
                 trace_ns(header, su_other_order(order)));
 }
 
-/* Whether the first two traces of a pipe make sense in a byte order. */
+/* True when the first two traces of a pipe make sense in a byte order. */
 static bool su_pipe_plausible(const unsigned char *bytes, uint64_t size_bytes, enum byte_order order)
 {
     if (size_bytes < TRACE_HEADER_BYTES + SAMPLE_BYTES)

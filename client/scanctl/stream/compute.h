@@ -1,5 +1,5 @@
 /*
- * What is computed of a batch, whatever that is: the way from its tensors to a job.
+ * The computation of a batch: the way from its tensors to a job.
  */
 #ifndef SCANCTL_COMPUTE_H
 #define SCANCTL_COMPUTE_H
@@ -32,7 +32,7 @@ struct compute {
 /* A scan, whose further operand are its coefficients, or a reduction, of which everything is set but tensors and axis.
  */
 struct compute compute_scan(const struct scand_scan *scan);
-/* The same, whose results are multiplied by a number. */
+/* A scan whose results are multiplied by a number. */
 struct scaled_scan {
     struct scand_scan scan;
     double scale;

@@ -50,7 +50,7 @@ void partition_make(struct partition *partition, const struct array *array, uint
 /* Sets the output, an array whose length along the axis may differ from the input's, and which may lack its headers. */
 void partition_set_output(struct partition *partition, const struct array *result, uint32_t axis);
 
-/* The same for ragged rows, the longest of which has so many samples. */
+/* Makes the partition for ragged rows, the longest of which has so many samples. */
 void partition_make_ragged(struct partition *partition, const struct array *array, uint64_t longest,
                            enum scand_dtype output);
 

@@ -41,7 +41,7 @@ int pipeline_lengths(const struct pipeline *pipeline, const uint64_t *vectors, u
                      struct error *error);
 /* The members of a report that say what is computed. */
 void pipeline_report(const struct pipeline *pipeline, struct json *json);
-/* What a run computes. */
+/* The computation of a run. */
 struct compute compute_steps(const struct pipeline *pipeline);
 
 #endif

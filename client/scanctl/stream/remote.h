@@ -15,10 +15,11 @@
 
 /* Connects to the daemon, for what is asked of it alone. */
 int remote_open(const char *socket_path, struct scand **daemon, struct error *error);
-/* The same for who shows whether it is there: calls fail at once while it is away, and look for it anew. */
+/* Connects for commands that show whether the daemon is there: calls fail at once while it is away, and look for it
+ * anew. */
 int remote_open_watching(const char *socket_path, struct scand **daemon, struct error *error);
-/* The same as the first for what is computed: `local` has it computed in this process, without a daemon, and the
- * environment where no daemon answers, which standard error is told. */
+/* Connects for a computation: `local` has it computed in this process, without a daemon, and so does the environment
+ * where no daemon answers, which is said on standard error. */
 int remote_open_computing(const char *socket_path, bool local, struct scand **daemon, struct error *error);
 /* Fills *error from the call that has just failed; `doing` is what was being done: "the scan". */
 int remote_error(const struct scand *daemon, int status, const char *doing, struct error *error);
@@ -29,7 +30,7 @@ struct scand_device remote_device(struct scand *daemon);
  * returned, as is the status of a failed call. */
 typedef int remote_job_call(void *context, struct scand *daemon, const struct scand_job_info *job);
 int remote_jobs(struct scand *daemon, uint64_t client, remote_job_call *each, void *context);
-/* Whether there is a client of that number. 0, or a status. */
+/* Finds whether there is a client of that number. Returns 0, or a status. */
 int remote_client_is_there(struct scand *daemon, uint64_t client, bool *there);
 
 /* The time until which a busy daemon is asked again; {0} before the first time. */

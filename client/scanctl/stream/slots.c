@@ -5,7 +5,7 @@
 
 #include "client/scanctl/ui/text.h"
 
-/* Whether a smaller buffer, or the same one later, may be had. */
+/* True when a smaller buffer, or the same one later, may be had. */
 static int is_shortage(int status)
 {
     return status == SCAND_BUSY || status == SCAND_QUOTA || status == SCAND_NO_MEMORY || status == SCAND_INVALID;

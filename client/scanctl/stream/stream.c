@@ -74,7 +74,7 @@ static int records_read(const struct array *array, const struct side *side, uint
     return 0;
 }
 
-/* Whether each batch has elements of its own of a further operand's file. */
+/* True when each batch has elements of its own of a further operand's file. */
 static bool is_read(const struct stream *stream, uint32_t further)
 {
     return !stream->further[further].written && !stream->partition->further[further].shared;

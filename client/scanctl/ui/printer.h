@@ -13,7 +13,7 @@ struct printer {
     struct json *json; /* an open list; NULL: lines on standard output */
 };
 
-/* Whether numbers of this dtype can be printed: f32, f64 and integers in this machine's byte order. */
+/* True when numbers of this dtype can be printed: f32, f64 and integers in this machine's byte order. */
 bool printer_can_print(enum scand_dtype dtype);
 /* Prints `count` numbers. Not finite ones are null in JSON. */
 void printer_put(struct printer *printer, enum scand_dtype dtype, const void *numbers, uint64_t count);

@@ -114,7 +114,8 @@ int job_plan(struct job *job, struct request *request, const struct job_chunks *
 void job_make_ragged(struct job *job, struct offsets_copy *copy);
 /* Whether rows of at most so many elements have room between the job's steps: 0, or -EINVAL and *error. */
 int job_check_between(const struct job *job, uint64_t length, struct error *error);
-/* The same of ragged rows, once it is known how long they are, and whether all steps take them. */
+/* Checks the room between steps for ragged rows, once it is known how long they are, and whether all steps take them.
+ */
 int job_check_ragged(const struct job *job, uint64_t longest, struct error *error);
 /* The offsets of a job that has ended, from now on the caller's; NULL: it has none. */
 uint64_t *job_disown_offsets(struct job *job);
@@ -174,7 +175,7 @@ uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk);
 uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk);
 /* Bytes to be moved for rows first <= r < first + count: what costs are estimated by. */
 uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count);
-/* The same for what the next chunk would have, of a job that has rows, and for all that is not handed out. */
+/* Return the bytes of what the next chunk would have, of a job that has rows, and of all that is not handed out. */
 uint64_t job_next_bytes(const struct job *job);
 uint64_t job_left_bytes(const struct job *job);
 /* Stops handing out rows, with this outcome. True when the job has ended with it. */

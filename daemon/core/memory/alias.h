@@ -32,7 +32,7 @@ int file_identify(struct file *file, int fd, size_t index);
 
 /* Takes over a list from malloc, in any order, on failure too. 0; -EINVAL and *error when two are the same file. */
 int files_own(struct files *files, struct file *list, size_t count, uint64_t segment_bytes, struct error *error);
-/* The same of descriptors, which stay the caller's; -EBADF and -ENOMEM, too. */
+/* Makes the list of files from descriptors, which stay the caller's. Returns -EBADF and -ENOMEM, too. */
 int files_init(struct files *files, const int *fds, size_t count, uint64_t segment_bytes, struct error *error);
 void files_finish(struct files *files);
 

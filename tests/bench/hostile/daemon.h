@@ -29,7 +29,7 @@ double daemon_end(struct daemon *daemon, double patience_ms);
 /* Whether the worker is the one that it was, and answers. */
 bool daemon_lives(struct daemon *daemon);
 uint64_t daemon_log_lines(const struct daemon *daemon);
-/* Its last line, cut to size. */
+/* Returns the daemon's last line, cut to size. */
 void daemon_log_last(const struct daemon *daemon, char *out, size_t size);
 
 /* Waits until a process that this one started has ended, without taking its status: false when it has not by then. */
