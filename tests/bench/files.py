@@ -7,7 +7,8 @@ pipe: big-endian SU from a pipe to a pipe, beside cat in scanctl's place. The fi
 segy: IBM floats, forward and then backward with f64 sums, written as IBM floats; beside segyio and NumPy, where both are
 installed, which copy the file and then write its traces, one by one or all together; and beside the copy alone (cp).
 Files lie in the folder, /dev/shm unless said otherwise: the disk is not what is measured. Runs alternate, medians are
-told with the least and the most of them. With --daemon, the supervisor's process id, they are also of processor time, the
+told with the least and the most of them, and both are compared: the least of many runs are those that other programs have
+held up least. With --daemon, the supervisor's process id, they are also of processor time, the
 daemon's with it, which other programs on the machine change less.
 """
 
@@ -50,15 +51,15 @@ def worked(run, daemon):
 
 
 def measure(table, runs, timed=timed):
-    """A row for each name: seconds, and how many times as fast as it the first one is."""
+    """A row for each name: seconds, and how many times as fast as the first one it is, by the median and by the least."""
     seconds = {name: [] for name in table}
     for _ in range(runs):
         for name, run in table.items():
             seconds[name].append(timed(run))
-    first = statistics.median(next(iter(seconds.values())))
+    first = next(iter(seconds.values()))
     for name, taken in seconds.items():
-        median = statistics.median(taken)
-        print(name, f"{median:.3f} s", f"{min(taken):.3f} to {max(taken):.3f}", f"{first / median:.2f}", sep="\t", flush=True)
+        shares = [how(first) / how(taken) for how in (statistics.median, min)]
+        print(name, f"{statistics.median(taken):.3f} s", f"{min(taken):.3f} to {max(taken):.3f}", *(f"{share:.2f}" for share in shares), sep="\t", flush=True)
 
 
 def su_write(path, traces):
@@ -95,7 +96,7 @@ def bench_pipe(arguments, folder):
     path = os.path.join(folder, "in.su")
     su_write(path, arguments.megabytes * 1_000_000 // (240 + 4 * SAMPLES))
     scan = f"'{arguments.scanctl}' --socket '{arguments.socket}' scan"
-    print(f"SU through a pipe, {os.path.getsize(path) / 1e6:.0f} MB", "seconds", "least and most", "of cat's speed", sep="\t")
+    print(f"SU through a pipe, {os.path.getsize(path) / 1e6:.0f} MB", "seconds", "least and most", "of cat's speed", "of its least", sep="\t")
     table = {
         "cat": lambda: shell(f"cat '{path}' | cat | cat >/dev/null"),
         "scanctl scan": lambda: shell(f"cat '{path}' | {scan} - -o - | cat >/dev/null"),
@@ -103,7 +104,7 @@ def bench_pipe(arguments, folder):
     }
     measure(table, arguments.runs)
     if arguments.daemon:
-        print("processor time of all", "seconds", "least and most", "of cat's speed", sep="\t")
+        print("processor time of all", "seconds", "least and most", "of cat's speed", "of its least", sep="\t")
         measure(table, arguments.runs, lambda run: worked(run, arguments.daemon))
     os.unlink(path)
 
@@ -138,7 +139,7 @@ def bench_segy(arguments, folder):
         print("segyio", importlib.metadata.version("segyio"), "NumPy", numpy.__version__)
         for how in ("trace by trace", "together"):
             table[f"segyio and NumPy, {how}"] = lambda how=how: subprocess.run([sys.executable, "-c", PEER, path, peer, how], check=True)
-    print(f"SEG-Y, IBM floats, {os.path.getsize(path) / 1e6:.0f} MB", "seconds", "least and most", "of scanctl's speed", sep="\t")
+    print(f"SEG-Y, IBM floats, {os.path.getsize(path) / 1e6:.0f} MB", "seconds", "least and most", "of scanctl's speed", "of its least", sep="\t")
     measure(table, arguments.runs)
     for name in (path, out, peer):
         if os.path.exists(name):
