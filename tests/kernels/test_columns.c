@@ -172,6 +172,15 @@ static void direct_columns(const struct group *group)
         c.output.axis_gap = i / 12 % 2 * 2 * (int64_t)codec_bytes(c.rule.output);
         check(group, &c);
     }
+    /* Of every kind, without their means, which a kind must not change. */
+    for (unsigned i = 0; i < 6 * SCAND_KIND_COUNT; i++) {
+        struct scan_case c = direct_case(0, list[i % 6][0], list[i % 6][1]);
+        const enum scand_accumulator accumulator = accumulators[i % COUNT(accumulators)];
+        c.rule = rule_of(pass_lists[i % COUNT(pass_lists)], (enum scand_kind)(i / 6), accumulator, D32, D32);
+        c.rule.input = i % 2 && accumulator != F32 ? D64 : D32;
+        c.rule.demean = true;
+        check(group, &c);
+    }
     for (unsigned i = 1; i < 5; i++) {
         struct scan_case c = direct_case(i, 32 * 16384 + 530, 5), affine = direct_affine_case(i, 32 * 16384 + 530, 5);
         check(group, &c);

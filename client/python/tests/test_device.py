@@ -578,8 +578,8 @@ class OnTheGpu(PackageTest):
         import torch
 
         free = None
-        for turn in range(16):  # 16 GiB, if they stayed; other programs may have taken some meanwhile
-            tensor = torch.from_dlpack(scand.device_empty((256, 1 << 20), "f4"))
+        for turn in range(64):  # 16 GiB, if they stayed; other programs may have taken some meanwhile
+            tensor = torch.from_dlpack(scand.device_empty((64, 1 << 20), "f4"))  # 256 MiB
             tensor.zero_()
             del tensor
             scand.trim()

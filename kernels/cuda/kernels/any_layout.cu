@@ -164,6 +164,7 @@ static cudaError_t totals_make(struct scan_device *device, struct any_plan plan,
     struct any_plan blocks;
     cudaError_t error = cudaSuccess;
     plan.demean = false;
+    plan.kind = SCAND_KIND_INCLUSIVE; /* a mean has the whole of the first sample */
     plan.scan.backward[0] = false;
     plan.scan.pass_count = 1;
     plan.scan.totals_pass = 0;

@@ -73,6 +73,7 @@ static const struct direct_kernel *kernel_of(const struct scan_rule *rule)
 static struct scan_rule rule_of_means(const struct scan_rule *rule)
 {
     struct scan_rule means = *rule;
+    means.kind = SCAND_KIND_INCLUSIVE;
     means.op = SCAND_OPERATOR_SUM;
     means.accumulator = SCAND_ACCUMULATOR_F64;
     means.demean = false;

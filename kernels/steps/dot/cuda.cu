@@ -251,11 +251,10 @@ static __device__ uint64_t sum_of_threads(uint64_t sum, uint64_t sums[THREADS])
     for (unsigned half = THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)
-            sums[threadIdx.x] += sums[threadIdx.x + half];
+            sums[threadIdx.x] = sum += sums[threadIdx.x + half];
     }
-    const uint64_t total = threadIdx.x == 0 ? sums[0] : 0;
-    __syncthreads();
-    return total;
+    __syncthreads(); /* before the next sums */
+    return sum;
 }
 
 static __device__ __forceinline__ uint64_t sum_of_products(const struct pair &pair, uint64_t length)
