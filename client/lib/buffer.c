@@ -117,14 +117,15 @@ int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_
     return buffer_create(daemon, &params, out);
 }
 
-/* Takes over the descriptor. */
-static int descriptor_import(struct scand *daemon, int fd, uint64_t size_bytes, struct scand_buffer **out)
+/* Takes over the descriptor. What is done to the buffer before the daemon knows of it may take its time. */
+static int descriptor_import(struct scand *daemon, int fd, uint64_t size_bytes, int (*prepare)(struct scand_buffer *),
+                             struct scand_buffer **out)
 {
     struct scand_buffer *buffer = buffer_new(daemon, size_bytes, &fd, 1);
     if (!buffer)
         return SCAND_NO_MEMORY;
-    session_unlock(daemon); /* the system may have to find memory for the pages */
-    int code = buffer_map(buffer);
+    session_unlock(daemon);
+    int code = prepare(buffer);
     session_lock(daemon);
     if (code == 0)
         code = import_run(buffer);
@@ -142,7 +143,7 @@ int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, st
     int fd = fcntl(memfd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         return (int)status_from_errno(session_fail(daemon, -EBADF, "memfd %d: %s", memfd, strerror(errno)));
-    return descriptor_import(daemon, fd, size_bytes, out);
+    return descriptor_import(daemon, fd, size_bytes, buffer_map, out);
 }
 
 /* Looks which file it is, and how long where that is asked for. */
@@ -167,18 +168,7 @@ int scand_buffer_import_file(struct scand *daemon, int fd, uint64_t size_bytes, 
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
         return (int)status_from_errno(session_fail(daemon, -EBADF, "fd %d: %s", fd, strerror(errno)));
-    struct scand_buffer *buffer = buffer_new(daemon, size_bytes, &own, 1);
-    if (!buffer)
-        return SCAND_NO_MEMORY;
-    session_unlock(daemon); /* a file system may take its time */
-    int code = file_identify(buffer);
-    session_lock(daemon);
-    if (code == 0)
-        code = import_run(buffer);
-    if (code == 0)
-        return buffer_add(buffer, out);
-    buffer_free(buffer);
-    return (int)status_from_errno(code);
+    return descriptor_import(daemon, own, size_bytes, file_identify, out);
 }
 
 int scand_buffer_create_own(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out)
@@ -191,7 +181,7 @@ int scand_buffer_create_own(struct scand *daemon, uint64_t size_bytes, struct sc
                                                    "cannot make %llu bytes of memory: %s",
                                                    (unsigned long long)size_bytes, strerror(-fd)));
     SESSION_GUARD(daemon);
-    return descriptor_import(daemon, fd, size_bytes, out);
+    return descriptor_import(daemon, fd, size_bytes, buffer_map, out);
 }
 
 int scand_buffer_fd(const struct scand_buffer *buffer, int *fd)

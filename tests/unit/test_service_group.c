@@ -1,26 +1,12 @@
 /* Jobs that people see as one: group.begin, group.end, what server.jobs lists and what server.cancel cancels. */
-#include "tests/unit/service_rig.h"
+#include "tests/unit/list_rig.h"
 
-#define ANNA ((uid_t)1000)
-#define BERT ((uid_t)1001)
-#define ROWS 200
-
-/* Submits rows of 100 samples in a group, counted from 1; 0: in none. Four rows are a chunk, two chunks are out. */
+/* Submits a job in a group, counted from 1; 0: in none. */
 static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t group, uint64_t first, uint64_t rows)
 {
-    struct msg_tensor tensor = {.buffer = buffer,
-                                .offset = first * RIG_ROW_BYTES,
-                                .shape = {rows, 100},
-                                .shape_count = 2,
-                                .strides = {RIG_ROW_BYTES, 4},
-                                .strides_count = 2};
-    struct msg_job_submit_params params = {.input = tensor,
-                                           .output = tensor,
-                                           .axis = 1,
-                                           .passes = {SCAND_PASS_FORWARD},
-                                           .passes_count = 1,
-                                           .priority = SCAND_PRIORITY_HIGH,
-                                           .group = group};
+    struct msg_job_submit_params params = in_place(buffer, first, rows, 1);
+    params.priority = SCAND_PRIORITY_HIGH;
+    params.group = group;
     return ask(user, METHOD_job_submit, &params);
 }
 
@@ -36,21 +22,6 @@ static uint64_t begin_group(struct caller *user, uint64_t label, const char *nam
 static bool end_group(struct caller *user, uint64_t label)
 {
     return granted(user, METHOD_group_end, &(struct msg_group_label){label}, NULL);
-}
-
-static struct msg_jobs_result jobs_from(struct caller *user, uint64_t from)
-{
-    struct msg_jobs_result result = {0};
-    CHECK(granted(user, METHOD_server_jobs, &(struct msg_page_params){from}, &result));
-    return result;
-}
-
-static struct caller *begin_with_buffer(uint64_t *buffer)
-{
-    rig_begin();
-    struct caller *user = user_greet(ANNA);
-    *buffer = user_create(user, ROWS * RIG_ROW_BYTES, SCAND_PLACE_HOST);
-    return user;
 }
 
 /* One row of the list from the first job to the end of the last, also while none is there. */

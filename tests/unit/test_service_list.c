@@ -1,35 +1,11 @@
 /* What people see of the service, and what they may do about it: server.jobs, server.clients, server.cancel, times. */
-#include "tests/unit/service_rig.h"
+#include "tests/unit/list_rig.h"
 
-#define ANNA ((uid_t)1000)
-#define BERT ((uid_t)1001)
-
-/* Submits rows of 100 samples from a first row on, to be scanned in place. Four rows are a chunk, two chunks are out.
- */
 static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t rows, uint64_t first)
 {
-    struct msg_tensor tensor = {.buffer = buffer,
-                                .offset = first * RIG_ROW_BYTES,
-                                .shape = {rows, 100},
-                                .shape_count = 2,
-                                .strides = {RIG_ROW_BYTES, 4},
-                                .strides_count = 2};
-    struct msg_job_submit_params params = {
-        .input = tensor,
-        .output = tensor,
-        .axis = 1,
-        .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
-        .passes_count = 2,
-        .priority = SCAND_PRIORITY_LOW,
-    };
+    struct msg_job_submit_params params = in_place(buffer, first, rows, 2);
+    params.priority = SCAND_PRIORITY_LOW;
     return ask(user, METHOD_job_submit, &params);
-}
-
-static struct msg_jobs_result jobs_from(struct caller *user, uint64_t from)
-{
-    struct msg_jobs_result result = {0};
-    CHECK(granted(user, METHOD_server_jobs, &(struct msg_page_params){from}, &result));
-    return result;
 }
 
 static struct msg_clients_result clients_from(struct caller *user, uint64_t from)
@@ -37,15 +13,6 @@ static struct msg_clients_result clients_from(struct caller *user, uint64_t from
     struct msg_clients_result result = {0};
     CHECK(granted(user, METHOD_server_clients, &(struct msg_page_params){from}, &result));
     return result;
-}
-
-/* A service with a user who has a buffer of 200 rows, and their connection's number, 1. */
-static struct caller *begin_with_buffer(uint64_t *buffer)
-{
-    rig_begin();
-    struct caller *user = user_greet(ANNA);
-    *buffer = user_create(user, 200 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
-    return user;
 }
 
 static void jobs_are_listed(void)
