@@ -38,6 +38,7 @@ class Run(ScanctlTest):
         for given in (self.npy, self.su):
             self.check_same(given, "scan forward", ())
             self.check_same(given, "scan backward kind=half", ("--passes", "backward", "--kind", "half"))
+            self.check_same(given, "scan forward,backward kind=trapezoid", ("--passes", "forward,backward", "--kind", "trapezoid"))
             self.check_same(given, chain, words)
         self.check_same(self.npy, "scan forward", (), "--axis", "0", "--output-dtype", "f64", "--priority", "high", "--deadline", "60000")
 
@@ -270,7 +271,7 @@ class Run(ScanctlTest):
             ("scan", r"step 1 \(scan\): passes is missing; give passes=VALUE, of forward,backward"),
             ("scan forward demaen", r'step 1 \(scan\), "demaen": it is no flag of this operation'),
             ("scan forward | reduce redaction=sum", r'step 2 \(reduce\), "redaction=sum": .* it takes: reduction; see scanctl operations'),
-            ("scan forward kind=both", "allowed: inclusive, exclusive, half"),
+            ("scan forward kind=both", "allowed: inclusive, exclusive, half, trapezoid"),
         ]
         for steps, message in cases:
             self.fail_with(64, message, "run", steps, self.path("none.npy"), *out, socket_path=self.path("nowhere"))
@@ -305,7 +306,7 @@ class Operations(ScanctlTest):
         self.assertLessEqual({"scan", "reduce"}, set(told))
         rows = {row["name"]: row for row in told["scan"]["parameters"]}
         self.assertEqual((rows["passes"]["kind"], rows["passes"]["most"], rows["passes"]["required"]), ("words", 2, True))
-        self.assertEqual(rows["kind"]["words"], ["inclusive", "exclusive", "half"])
+        self.assertEqual(rows["kind"]["words"], ["inclusive", "exclusive", "half", "trapezoid"])
         self.assertEqual((rows["coefficients"]["kind"], rows["coefficients"]["follows"]), ("tensor", "samples"))
         # What is told can be said.
         words = [f"{row['name']}={row['words'][0]}" for row in told["scan"]["parameters"] if row["words"]]
