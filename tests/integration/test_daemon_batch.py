@@ -29,7 +29,7 @@ class Batch(BatchTest):
         """Jobs of rules that a GPU runs in one launch, and of others, so many that it takes several."""
         client = self.client()
         noise = random.Random(5)
-        kinds = ("inclusive", "exclusive", "half")
+        kinds = ("inclusive", "exclusive", "half", "trapezoid")
         for _ in range(6):
             together, alone, memories = [], [], []
             for i in range(MOST):
@@ -37,7 +37,7 @@ class Batch(BatchTest):
                 pair = [client.create(rows * samples * 4) for _ in range(2)]
                 data = noise.randbytes(pair[0].size)
                 passes = [["forward"], ["backward"], ["forward", "backward"]][i % 3]
-                more = {"kind": kinds[i % 7 % 3], "accumulator": ("f32", "f64", "f2")[i % 4 % 3]}
+                more = {"kind": kinds[i % 7 % 4], "accumulator": ("f32", "f64", "f2")[i % 4 % 3]}
                 if i % 5 == 4:
                     more = {"op": "max"}
                 for jobs, memory in zip((together, alone), pair):
