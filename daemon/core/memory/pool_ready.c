@@ -145,13 +145,19 @@ static bool may_collapse(const struct pool *pool, const struct segment *segment)
            segment->collapsed_bytes < pool->classes[segment->class].segment_bytes;
 }
 
+/* True when the segment is not complete, and there is room for it. It is free: a helper may change one that is taken.
+ */
+static bool wants_filling(const struct pool *pool, const struct segment *segment)
+{
+    const uint64_t more_bytes = segment->fd < 0 ? pool->classes[segment->class].segment_bytes : 0;
+    return (!segment->pinned || may_collapse(pool, segment)) && pool->made_bytes + more_bytes <= pool->bytes.most;
+}
+
 struct segment *pool_fill_begin(struct pool *pool, size_t *index)
 {
     for (const size_t count = pool_ready_count(pool); *index < count; ++*index) {
         struct segment *segment = ready_segment(pool, *index);
-        const uint64_t more_bytes = segment->fd < 0 ? pool->classes[segment->class].segment_bytes : 0;
-        const bool is_complete = segment->pinned && !may_collapse(pool, segment);
-        if (segment->taken || is_complete || pool->made_bytes + more_bytes > pool->bytes.most)
+        if (segment->taken || !wants_filling(pool, segment))
             continue;
         if (segment->fd < 0)
             segment_count_made(pool, segment, 1);
