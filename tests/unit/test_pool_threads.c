@@ -1,5 +1,5 @@
-/* The pool between a helper, which makes a run's segments, and the loop: each keeps to its own. The thread sanitizer is the
- * judge of that. */
+/* The pool between a helper, which makes a run's segments, and the loop: each keeps to its own. The thread sanitizer is
+ * the judge of that. */
 #include <pthread.h>
 
 #include "daemon/core/memory/pool.h"
