@@ -48,7 +48,7 @@ static int words_per_bank(const struct bank_pattern *pattern, int words, int fir
     return most;
 }
 
-/* Whether every lane wants the same element as the lane whose number differs in `bit`. */
+/* True when every lane wants the same element as the lane whose number differs in `bit`. */
 static bool lanes_pair(const struct bank_pattern *pattern, int bit)
 {
     for (int t = 0; t < BANK_LANES; t++)

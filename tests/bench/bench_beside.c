@@ -1,6 +1,6 @@
 /*
- * How long a small job takes to come back while another process streams 40 GB of large ones: one of the same user, and,
- * where this is root and so can be others, one of another.
+ * The time of a small job while another process streams 40 GB of large ones: a process of the same user, and, where
+ * this is root and so can be others, one of another.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -42,8 +42,8 @@
  */
 #define GROWTH_KIB_MAX 300
 #define MAPPINGS_MAX   16
-/* How often a part is run again, each time against what was held before it: the heap may reach its largest size at any
- * unlucky moment, but a leak grows every time. */
+/* Repetitions of a part, each against what was held before it: the heap may reach its largest size at any unlucky
+ * moment, but a leak grows every time. */
 #define ROUNDS 3
 /* The limits of an idle daemon, whose watchdog works: in any two seconds the loop shows twice that it turns, and the
  * supervisor looks twice. */
@@ -241,7 +241,7 @@ static int run_jobs(struct endurance *self, uint64_t count)
 }
 
 /*
- * What the worker holds.
+ * The worker's memory, descriptors, maps and threads.
  */
 
 /* True when the worker holds more than before; threads are compared only if `before` has any. */
@@ -267,7 +267,7 @@ static void print_vitals(const char *what, uint64_t count, const struct vitals *
     fflush(stdout);
 }
 
-/* What is still being taken down when the last client has left has some time for it. */
+/* Waits up to SETTLE_MS, since the worker still takes down what the last client held. */
 static int settle(struct endurance *self, struct vitals *now, const struct vitals *before, bool *grew)
 {
     *grew = true;

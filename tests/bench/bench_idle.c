@@ -1,4 +1,4 @@
-/* What a daemon does while nobody wants anything of it. */
+/* The work of a daemon of which nobody wants anything. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* What a small job cannot do without: its kernel, on host memory as it is, and waiting for that. */
+/* The least time of a small job: its kernel, on host memory as it is, and waiting for the kernel. */
 #include <cuda_runtime.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * What the table of kernels (kernels/cuda/select/select.c) has been measured by: for each of its rows a shape that
- * takes that row, by the path that is chosen and then by every other one that can take the shape. One that is faster
- * than the first says that the table is wrong on this device.
+ * Measurements behind the table of kernels (kernels/cuda/select/select.c): for each of its rows a shape that takes that
+ * row, by the path that is chosen and then by every other path that can take the shape. A path faster than the chosen
+ * one says that the table is wrong on this device.
  */
 #include <string.h>
 

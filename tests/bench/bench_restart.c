@@ -57,7 +57,7 @@ static struct scand_scan scan_of(struct scand_buffer *input, struct scand_buffer
     return scan;
 }
 
-/* Its jobs read one buffer and write another, so they are safe to repeat. */
+/* A client's thread. Jobs read one buffer and write another, so they are safe to repeat. */
 static void *load(void *argument)
 {
     struct restart *self = argument;

@@ -1,6 +1,6 @@
 /*
- * What a GPU needs for the main job without a daemon: chunks of its rows go through a ring of slots, as in the daemon's
- * CUDA device, from and to host memory that is pinned in one piece. A daemon can be no faster.
+ * The main job on a GPU without a daemon: chunks of its rows go through a ring of slots, as in the daemon's CUDA
+ * device, from and to host memory that is pinned in one piece. A daemon can be no faster.
  */
 #include <cuda_runtime.h>
 #include <stdio.h>

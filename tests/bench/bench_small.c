@@ -92,7 +92,7 @@ static int measure_round_trip(struct bench_table *table, const char *socket, dou
     return 0;
 }
 
-/* What processes pipeline. */
+/* Clients that each keep several small jobs on their way. */
 struct pipelined {
     const char *socket;
     enum scand_operator op;

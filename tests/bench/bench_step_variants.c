@@ -23,7 +23,7 @@ STEP_VARIANTS(X)
 static step_launch *const launches[STEP_VARIANT_COUNT] = {STEP_VARIANTS(X)};
 #undef X
 
-/* What each kernel is measured with, and how long its results are: times / parts of the rows. */
+/* The parameters that each kernel is measured with, and the length of its results: times / parts of the rows. */
 static const struct parameters {
     const struct step_kernel *kernel;
     const void *params;

@@ -50,8 +50,8 @@ static bool whole_of(double x, whole *out)
     return true;
 }
 
-/* Its 63 leading bits, the last of them set if any that follow are, and the power of two that they are to be multiplied
- * with: rounded to fewer than 62 bits they give what all bits would give. */
+/* Returns the 63 leading bits of a number, the last of them set if any bit after them is, and the power of two to
+ * multiply with: rounded to fewer than 62 bits, these bits give what all bits would give. */
 static int64_t leading_bits(whole value, int *power)
 {
     magnitude m = value < 0 ? -(magnitude)value : (magnitude)value;
@@ -120,7 +120,7 @@ struct work {
     whole *carries[SCAND_PASSES_MAX]; /* the carries into each piece in each pass; before that, the pieces' totals */
 };
 
-/* What is done with a piece, one after the other: its total in the first pass, in the second, the comparison. */
+/* The phases of a piece, one after the other: its total in the first pass, its total in the second, the comparison. */
 enum phase { PHASE_FIRST_TOTALS, PHASE_SECOND_TOTALS, PHASE_COMPARE };
 
 struct worker {

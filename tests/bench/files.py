@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What files take through scanctl, beside what people have today.
+"""Times of files through scanctl, beside those of the tools that people have today.
 
 files.py --scanctl PATH --socket PATH [--megabytes N] [--runs N] [--folder FOLDER] [--daemon PID] [pipe] [segy]
 

@@ -1,5 +1,5 @@
 /*
- * What a program does that has no daemon: a CUDA context of its own, pinned memory, and the daemon's kernel over chunks
+ * A program that has no daemon: a CUDA context of its own, pinned memory, and the daemon's kernel over chunks
  * on a few streams, so that uploads, kernels and downloads overlap.
  */
 #include <algorithm>

@@ -169,7 +169,7 @@ static int readers_add(struct readers *readers, const struct scan_rows *rows, ui
     return 0;
 }
 
-/* What the last run left, in rows from all over the output. */
+/* Compares what the last run left with exact sums, in rows from all over the output. */
 static int rows_check(const struct scan_rows *rows, struct exact_result *result)
 {
     uint64_t wanted = CHECKED_SAMPLES / rows->length + 1,
@@ -186,7 +186,7 @@ static int rows_check(const struct scan_rows *rows, struct exact_result *result)
     return error;
 }
 
-/* The same of ragged rows, each of them as a batch of one. */
+/* Compares ragged rows as rows_check does, each row as a batch of one. */
 static int ragged_check(const struct scan_rows *rows, struct exact_result *result)
 {
     uint64_t samples = rows->offsets[rows->row_count];

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What other libraries take for the job of scand-bench's first row: 10,000 rows of 10,000 f32, summed forward and then backward.
+"""Times of other libraries for the job of scand-bench's first row: 10,000 rows of 10,000 f32, summed forward and then
+backward.
 
 peers.py [--cub PROGRAM]... Each library runs in a process of its own; one that is not installed is named, and the others
 go on. CUB is what nvcc makes of peer_cub.cu, or each PROGRAM that was made of it elsewhere, with a newer CUB for one.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the Python package takes beside NumPy, and beside libscand in C: the double integral of 80 MB, a small job, the
-import. The daemon is the one at $SCAND_SOCKET.
+"""Times of the Python package beside NumPy's, and beside those of libscand in C: the double integral of 80 MB, a small
+job, the import. The daemon is the one at $SCAND_SOCKET.
 
     python.py BUILD/tests/bench/small-job
 

@@ -1,4 +1,4 @@
-/* What a row of 1,000 samples takes a C program, from submitting it to its answer: a line for each try, in
+/* The time of a row of 1,000 samples in a C program, from submitting the job to its answer: a line for each try, in
  * microseconds. The figures of python.py stand beside these. */
 #include <scand/scand.h>
 #include <stdio.h>

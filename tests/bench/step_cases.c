@@ -110,7 +110,7 @@ static struct step_operand operand_of(void *origin, enum scand_dtype dtype, uint
                                  .dtype = dtype};
 }
 
-/* The same of columns, of which there are `rows`. */
+/* Turns rows into columns; there are `rows` columns. */
 static void turn(struct step_operand *operand, uint64_t rows)
 {
     operand->outer_strides[0] = operand->stride;
@@ -132,7 +132,7 @@ static bool has_half_widths(const struct step_bench *bench)
     return bench->kernel == &triangle_kernel && bench->further > 0;
 }
 
-/* Whether bins have something already, which is where the output goes: index-add. */
+/* True when bins have values before the step, which lie where the output goes: index-add. */
 static bool adds_onto(const struct step_bench *bench)
 {
     return bench->kernel == &stack_kernel && ((const struct stack *)bench->params)->alpha != 1;

@@ -1,5 +1,5 @@
-/* What steps.py calls by ctypes: operations of step_cases.c on the thread that calls, and what they are compared with.
- */
+/* The functions that steps.py calls by ctypes: operations of step_cases.c on the calling thread, and the code that they
+ * are compared with. */
 #include "tests/bench/step_peers.h"
 
 #include <string.h>

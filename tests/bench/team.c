@@ -32,7 +32,8 @@ static int team_init(struct team *team)
     return pipe(team->ready) || pipe(team->begin) ? fail("pipe") : 0;
 }
 
-/* What ends of pipes the members keep decides when the others see an end of file. */
+/* Starts a member. It closes the ends of pipes that it does not use: the others see an end of file when the last copy
+ * of an end is closed. */
 static int team_add(struct team *team, team_work *work, const void *argument)
 {
     int index = team->count;

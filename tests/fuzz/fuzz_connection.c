@@ -50,7 +50,7 @@ static void wake(void *context)
 }
 
 /*
- * What is sent.
+ * Requests.
  */
 
 static bool is_heavy_tensor(const struct msg_tensor *tensor)
@@ -75,7 +75,8 @@ static bool is_heavy_run(const struct msg_job_run_params *params)
     return heavy;
 }
 
-/* What would take, or wait for, longer than an input may: large jobs, much memory, requests that wait. */
+/* True when a request would take, or wait for, longer than an input may: large jobs, much memory, requests that wait.
+ */
 static bool is_heavy(const struct message *message)
 {
     static union any params;
@@ -234,7 +235,7 @@ static void submit_batch(struct caller *caller)
     ask(caller, METHOD_job_batch, &params, NULL, 0);
 }
 
-/* Those that have a number alone, or nothing. */
+/* Sends a request whose parameters are a number alone, or nothing. */
 static void ask_other(struct caller *caller)
 {
     static const enum method methods[] = {METHOD_buffer_release, METHOD_buffer_release, METHOD_job_cancel,
@@ -261,7 +262,7 @@ static void send_any(struct caller *caller)
 }
 
 /*
- * What comes back.
+ * Answers.
  */
 
 static void check_answer(struct caller *caller, const uint8_t *bytes, size_t size)

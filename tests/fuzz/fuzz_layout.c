@@ -1,6 +1,6 @@
 /*
- * Which bytes tensors touch, and how jobs are planned, against an enumeration of the elements; numbers that may be as
- * large as messages have them against wider arithmetic.
+ * The bytes that tensors touch, and the plans of jobs, against an enumeration of the elements; numbers as large as
+ * messages allow, against wider arithmetic.
  */
 #include "daemon/core/jobs/job.h"
 #include "daemon/core/jobs/rows.h"

@@ -1,4 +1,4 @@
-/* What a peer can send, through the codec, as every type: what was read can be sent, and is then read as the same. */
+/* A peer's bytes through the codec, read as every type: whatever was read can be sent, and is then read as the same. */
 #include "protocol/codec.h"
 #include "protocol/walk.h"
 #include "tests/fuzz/fuzz.h"

@@ -6,7 +6,7 @@
 #include "protocol/walk.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Where the object at bytes[at] ends, or -1: it is cut off, or 0: it is refused. */
+/* Returns where the object at bytes[at] ends; -1 when the object is cut off, 0 when it is refused. */
 static long object_end(const uint8_t *bytes, size_t size, size_t at, unsigned depth);
 
 static long objects_end(const uint8_t *bytes, size_t size, size_t at, uint64_t count, unsigned depth)
@@ -33,7 +33,7 @@ static bool length_at(const uint8_t *bytes, size_t size, size_t at, size_t width
     return at + width <= size;
 }
 
-/* Those that say a length: bin, str, array and map. */
+/* Returns where an object ends that states its length: bin, str, array or map. */
 static long long_end(const uint8_t *bytes, size_t size, size_t at, unsigned depth)
 {
     uint8_t first = bytes[at];

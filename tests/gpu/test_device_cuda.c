@@ -471,7 +471,7 @@ static void small_chunks_with_a_workspace(void)
         check_small_jobs(unlike_rows, 2);
 }
 
-/* As many launches on their way as there can be, of a kernel whose warps share out the work. */
+/* Launches of a kernel whose warps share out the work: as many as can be on their way at once. */
 static void small_chains_at_once(void)
 {
     static const struct layout layout = {"dense rows", 1000, 1, {60 * LIMIT_SMALL_CHUNKS}, {1000}, {1000}, 1, 1, 0};
@@ -603,7 +603,8 @@ static void long_rows_are_left_off(void)
     }
 }
 
-/* What is between steps stays where others do not come. */
+/* A long row's values between steps have memory of their own, since other chunks use the slot while the row is left
+ * off. */
 static void long_chains_are_left_off(void)
 {
     const char *missing = set_up();
@@ -645,7 +646,7 @@ static void long_reductions_are_left_off(void)
     CHECK(memcmp(&result[0], &result[1], sizeof(double)) == 0);
 }
 
-/* It is over after a launch, of which the first ones write nothing. */
+/* A dropped row is over after one launch, and the first launches of a long row write nothing. */
 static void dropped_long_rows_end(void)
 {
     const char *missing = set_up();
@@ -669,7 +670,8 @@ static void dropped_long_rows_end(void)
     CHECK(device->ops->memory_used_bytes(device) < used + MIB(4)); /* a workspace may be kept */
 }
 
-/* What a row goes on with is let go of by another thread than the device's, and freed before more is taken. */
+/* The state of a row that was left off is discarded by another thread than the device's, and freed before more memory
+ * is taken. */
 static void left_off_rows_are_discarded(void)
 {
     const char *missing = set_up();
@@ -739,7 +741,7 @@ static void memory_is_bounded(void)
     CHECK_EQ(device->ops->memory_used_bytes(device), used);
 }
 
-/* What it cannot do without is all there, and told. */
+/* A device of the least memory has everything it cannot do without, and says how much that is. */
 static void least_memory(void)
 {
     const char *missing = set_up();

@@ -1,4 +1,5 @@
-/* What a profiler sees of chunks, which is this program itself; and that nothing is asked of none. Needs no GPU. */
+/* The ranges that a profiler sees of chunks; this program is the profiler. Without a profiler, nothing is called. Needs
+ * no GPU. */
 #define NVTX_NO_IMPL /* of its functions: this is the other side */
 #include <nvtx3/nvToolsExt.h>
 #include <string.h>

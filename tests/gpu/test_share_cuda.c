@@ -188,7 +188,7 @@ static void by_handle(void)
     check_daemon_works();
 }
 
-/* As of an allocator that gives out parts: between others, and more than once. */
+/* Parts of one allocation, as an allocator gives them out: between other parts, and imported more than once. */
 static void parts_of_an_allocation(void)
 {
     enum { OFFSET = 512 };
@@ -243,7 +243,7 @@ static void small_allocations(void)
     cudaFree(second);
 }
 
-/* What was freed here while the daemon has it is still there for the daemon. */
+/* Memory that this program frees while the daemon has it stays there for the daemon. */
 static void freed_while_it_is_imported(void)
 {
     SET_UP();

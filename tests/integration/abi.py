@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a program that was built against scand.h relies on: the sizes of public structs, where their members lie, and
-what enumerators stand for. It is compared with abi.txt, which says of which soname it is: while libscand keeps that,
+"""The parts of scand.h that a built program relies on: the sizes of public structs, the offsets of their members, and
+the values of enumerators. They are compared with abi.txt, which names their soname: while libscand keeps that soname,
 structs do not change, and enumerators do not change their numbers.
 
 Usage: abi.py COMPILER LIBRARY INCLUDE_FOLDER... compares; with --write before COMPILER it writes abi.txt anew."""

@@ -70,7 +70,8 @@ typedef int program(int count, char **arguments, char **environment);
 
 static program *program_main;
 
-/* What libraries do before it is theirs: the CUDA runtime ends by SIGSEGV there where it finds no memory. */
+/* Begins the phase LOADED at main(), since calls before it are the libraries' own: the CUDA runtime ends by SIGSEGV
+ * there where it finds no memory. */
 static int main_begins(int count, char **arguments, char **environment)
 {
     if (plan)

@@ -1,4 +1,4 @@
-"""What tests of operations share: steps as messages have them, and chains that are compared with separate jobs."""
+"""The rig of tests of operations: steps as messages have them, and chains that are compared with separate jobs."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""What tests of the daemon as processes share: a long job, and what a client notices of an end."""
+"""The rig of tests of the daemon's processes: a long job, and what a client notices of an end."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""What tests of scanctl share: a daemon on the CPU, runs of scanctl, and what is asked of them.
+"""The rig of tests of scanctl: a daemon on the CPU, runs of scanctl, and checks of what they print.
 
     test_scanctl*.py --scand PATH --scanctl PATH [--demo PATH] [--data FOLDER] [--sanitized] [unittest's arguments]
 """

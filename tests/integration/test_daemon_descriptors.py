@@ -120,7 +120,7 @@ class Counts(DescriptorTest):
         self.assertEqual(unpack_f32(memory.read())[-1], 32 * PAGE)
 
     def test_wrong_params_do_not_keep_descriptors(self):
-        """They were this message's: the next import gets its own."""
+        """Descriptors of a refused message are closed: the next import gets its own."""
         client = self.client()
         for params in (
             {"size": "x", "fds": 2},

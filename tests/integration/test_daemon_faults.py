@@ -28,7 +28,7 @@ NOTHING = {"clients_open": 1, "buffers_open": 0, "jobs_open": 0, "host_bytes": 0
 
 
 class Plan:
-    """Which call is to fail; struct plan of faults.c."""
+    """The call that is to fail; struct plan of faults.c."""
 
     def __init__(self, path):
         with open(path, "wb+") as file:

@@ -131,7 +131,7 @@ class Layouts(FileTest):
         self.fd, _ = self.temporary(None, pack_f32(self.samples))
 
     def both(self, method, params, size):
-        """The same job on the file and on memory has the same bytes."""
+        """Checks that a job on the file has the same bytes as the same job on memory."""
         client, results = self.client(), []
         memory, output = client.create(len(self.samples) * 4), client.create(size)
         memory.write(pack_f32(self.samples))

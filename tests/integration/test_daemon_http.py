@@ -35,7 +35,7 @@ def free_port():
 
 @functools.cache
 def is_absent():
-    """Whether this daemon is built without HTTP: it says so before it looks for a device."""
+    """True when this daemon is built without HTTP, which it says before it looks for a device."""
     folder = tempfile.mkdtemp(prefix="scand")
     command = ["--foreground", "--socket", f"{folder}/socket", "--metrics-listen", f"127.0.0.1:{free_port()}"]
     done = scand(*command, "--device", "cuda:31")

@@ -89,7 +89,8 @@ class Ragged(RaggedTest):
         self.assertEqual(unpack_f32(memory.read()), [0.0] * 100)
 
     def test_offsets_rewritten_while_the_job_waits(self):
-        """They are copied, and then looked at: whatever becomes of them, the rows are those of a copy that makes rows."""
+        """Offsets are copied before they are checked, so a client that rewrites them meanwhile cannot make wrong
+        rows."""
         client = self.client()
         count = 32 * MIB // 4
         memory = client.create(4 * count)

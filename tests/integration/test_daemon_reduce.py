@@ -85,7 +85,7 @@ class Reductions(ReduceTest):
         self.check(client, [70000], 0, "max", target="f32")
 
     def test_shorter_rows_after_long_ones(self):
-        """These need no workspace, but find one."""
+        """The later, shorter rows need no workspace, but find one."""
         client = self.client()
         self.check(client, [1, 40000], 1, "sum")
         self.check(client, [7, 900], 1, "sum")

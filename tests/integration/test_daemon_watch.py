@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What people see of a daemon at work, and do about it, with scanctl: jobs, clients, top, metrics, cancel, wait, drain.
+"""The commands of scanctl by which people watch and steer a daemon at work: jobs, clients, top, metrics, cancel, wait,
+drain.
 
     SCANCTL=PATH test_daemon_watch.py SCAND [unittest's arguments]
 """

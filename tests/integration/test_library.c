@@ -377,7 +377,7 @@ static void test_reduced_ragged(void)
 
 #define MANY 200 /* jobs; a connection may have 256 */
 
-/* So many that no message holds them, one of which is refused; then with one that is cancelled. */
+/* Submits more jobs than one message holds, one of which is refused; then again, one of them cancelled. */
 static void test_many(void)
 {
     const uint64_t rows = ROWS / MANY;

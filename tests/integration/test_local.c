@@ -235,7 +235,7 @@ static void test_errors_are_the_daemons(void)
     server_stop(&server);
 }
 
-/* What its own thread scans, again and again: rows of ones, of which each scan makes what is known. */
+/* Scans by several threads, each of rows of its own, again and again: rows of ones, whose sums are known. */
 #define THREADS 6
 #define TIMES   40
 
@@ -363,7 +363,7 @@ static void test_loop(void)
     scand_disconnect(session);
 }
 
-/* What is under way can be cancelled, waits end at their time, and jobs that wait too long do not begin. */
+/* Running jobs can be cancelled, waits end at their time, and jobs that wait too long do not begin. */
 static void test_jobs_that_wait(void)
 {
     struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);

@@ -448,7 +448,7 @@ class Scale(ScanctlTest):
         result = json.loads(self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"), "--scale", "0.004", "--json"))
         self.assertEqual(result["scale"], 0.004)
         self.assertEqual(floats(self.read("out.npy")[128:], big=False), self.scaled(0.004))
-        # What follows is multiplied, not what comes between; types and other words stay.
+        # The last step's results are multiplied, not those between steps; types and other words stay.
         self.succeed("scan", self.path("in.npy"), "-o", self.path("two.npy"), "--then", "backward,accumulator=f32", "--scale", "-2", "-a", "f64")
         self.assertEqual(floats(self.read("two.npy")[128:], big=False), [-29.0, -27.0, -21.0, -9.0])
         self.succeed("scan", self.path("in.npy"), "-o", self.path("affine.npy"), "--op", "affine", "--coefficient", "2", "--scale", "10")

@@ -308,7 +308,7 @@ class Operations(ScanctlTest):
         self.assertEqual((rows["passes"]["kind"], rows["passes"]["most"], rows["passes"]["required"]), ("words", 2, True))
         self.assertEqual(rows["kind"]["words"], ["inclusive", "exclusive", "half", "trapezoid"])
         self.assertEqual((rows["coefficients"]["kind"], rows["coefficients"]["follows"]), ("tensor", "samples"))
-        # What is told can be said.
+        # Words that `operations` lists are accepted by `run`.
         words = [f"{row['name']}={row['words'][0]}" for row in told["scan"]["parameters"] if row["words"]]
         given = self.write("in.npy", npy_header((2, 3)) + packed([1.0] * 6))
         self.succeed("run", " ".join(["scan", *words]), given, "-o", self.path("out.npy"))

@@ -206,7 +206,7 @@ static void test_all_axes(void)
     end();
 }
 
-/* What only the daemon can know names the step and the field. */
+/* Errors that only the daemon can find name the step and the field. */
 static void test_refused(void)
 {
     begin();

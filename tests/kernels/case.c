@@ -177,7 +177,7 @@ static double f64_sample(enum fill fill, uint64_t *random)
 }
 
 /* A sample of any dtype; some are any bytes at all. */
-/* What makes whole numbers of samples, of a dtype that has no others. */
+/* Returns a factor that makes samples whole numbers, for dtypes that hold no others. */
 static float integer_scale(enum scand_dtype dtype)
 {
     switch (dtype) {

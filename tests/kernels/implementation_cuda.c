@@ -73,7 +73,7 @@ static size_t workspace_bytes_of(const struct scan_rows *rows, uint64_t count)
     return bytes ? bytes : 16;
 }
 
-/* How rows are scanned that the device can reach. */
+/* The ways to scan rows that the device can reach. */
 typedef cudaError_t scan_way(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace);
 
 static cudaError_t scan_at_once(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace)
@@ -256,7 +256,7 @@ static int run_streams(const struct scan_rows *rows, uint64_t first, uint64_t co
     return same ? 0 : -1;
 }
 
-/* How scan_chosen scans. */
+/* The path or compute capability by which scan_chosen scans. */
 static struct scan_choice choice;
 
 static cudaError_t scan_chosen(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace)

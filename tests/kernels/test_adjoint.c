@@ -59,12 +59,13 @@ static void integers(const struct implementation *implementation)
 }
 
 /*
- * How far an output may be from the exact double integral. With a tree of additions each relative error is at most u,
- * so a sum that each sample enters through at most D additions is off by at most ((1 + u)^D - 1) < 1.001 D u times the
- * sum of magnitudes, and what a pass was given off by adds up too. In order 1 a sample meets at most 15 additions in
- * its leaf, 5 in the network and one carry per level, of which 20,000 samples have 3, and 16 in the leaf of the output:
- * D < 50. u is 2^-24 and 2^-53; of f2 a bound on both of its additions is 3 * 2^-48 / (1 - 2^-22) < 2^-46. Then the
- * value is rounded to f32: 2^-24 of itself. The doubles of this function round too: by less than 1.001.
+ * Sets the largest error that each output may have against the exact double integral. With a tree of additions each
+ * relative error is at most u, so a sum that each sample enters through at most D additions is off by at most ((1 +
+ * u)^D - 1) < 1.001 D u times the sum of magnitudes, and what a pass was given off by adds up too. In order 1 a sample
+ * meets at most 15 additions in its leaf, 5 in the network and one carry per level, of which 20,000 samples have 3, and
+ * 16 in the leaf of the output: D < 50. u is 2^-24 and 2^-53; of f2 a bound on both of its additions is 3 * 2^-48 / (1
+ * - 2^-22) < 2^-46. Then the value is rounded to f32: 2^-24 of itself. The doubles of this function round too: by less
+ * than 1.001.
  */
 static void bounds_make(const float *x, double *bound, uint64_t n, enum scand_accumulator accumulator)
 {

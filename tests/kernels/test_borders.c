@@ -221,7 +221,7 @@ static cudaError_t far_fill(float *samples)
     return e;
 }
 
-/* How many of up to 4,096 samples at an end of a row are not what a forward sum makes of it. */
+/* Returns how many of up to 4,096 samples at an end of a row differ from a forward sum. */
 static unsigned far_wrong(const float *samples, size_t row, bool end)
 {
     static float window[4096];

@@ -34,7 +34,8 @@ static struct scan_case cluster_case(unsigned i, uint64_t rows, uint64_t length)
     return c;
 }
 
-/* Where the last leaf, tile, thread block or order block ends, and where clusters of another size begin. */
+/* Lengths around the end of the last leaf, tile, thread block or order block, and around those where clusters of
+ * another size begin. */
 static void cluster_borders(const struct group *group)
 {
     static const uint64_t list[] = {16385, 16401, 16896, 16897, 28672, 28673, 32768,  32769,  49153,  57001,

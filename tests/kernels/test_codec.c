@@ -36,7 +36,7 @@ static void f16_decodes(void)
     }
 }
 
-/* Whether `found` is the nearest to x of the values before and after it, or of two the even one. */
+/* True when `found` is the nearest to x of the values before and after it, or of two equally near the even one. */
 static bool nearest(double x, double found, double before, double after, bool even)
 {
     double error = fabs(found - x), other = fmin(fabs(before - x), fabs(after - x));
@@ -215,7 +215,7 @@ static void ibm_encodes(void)
     }
 }
 
-/* What is encoded is in the byte order of its form, and no more bytes than it has. */
+/* Encoded samples are in the byte order of their form, and take no more bytes than the form has. */
 static void bytes_of_files(void)
 {
     static const struct {

@@ -137,7 +137,7 @@ static struct scan_case direct_case(unsigned i, uint64_t length, uint64_t column
     return c;
 }
 
-/* The same of affine with one coefficient. */
+/* Returns the i-th case of affine with one coefficient. */
 static struct scan_case direct_affine_case(unsigned i, uint64_t length, uint64_t columns)
 {
     struct scan_case c = direct_case(i, length, columns);

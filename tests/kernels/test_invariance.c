@@ -1,5 +1,5 @@
 /*
- * What a row's bits do not depend on: the rows beside it, its place among them, alignment, strides, how many are
+ * A row's bits depend on none of these: the rows beside it, its place among them, alignment, strides, how many are
  * scanned at once, whether the output is the input's memory, and when it runs. Each implementation is compared with
  * itself: a row alone and packed against the same row in other places.
  */

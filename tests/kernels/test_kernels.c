@@ -74,7 +74,7 @@ static void rows_between_headers(const struct group *group)
         }
 }
 
-/* So many rows that threads that scan rows side by side get several each. */
+/* Rows so many that threads which scan rows side by side get several each. */
 static void many_rows(const struct group *group)
 {
     static const uint64_t list[] = {7, 50, 100, 300, 600, 1100};
@@ -333,8 +333,8 @@ static void dtype_layouts(const struct group *group)
             }
 }
 
-/* So many rows that the CPU path scans them side by side, around the width of vectors and bundles, and as long as
- * leaves, tiles and blocks. Every dtype in all layouts; rows of more than a tile are columns. */
+/* Rows so many that the CPU path scans them side by side, around the width of vectors and of groups of rows, and as
+ * long as leaves, tiles and blocks. Every dtype in all layouts; rows of more than a tile are columns. */
 static void bundles(const struct group *group)
 {
     static const uint64_t row_list[] = {7, 8, 9, 15, 31, 32, 33, 47, 63, 65, 97};
@@ -432,7 +432,7 @@ static void columns(const struct group *group)
     }
 }
 
-/* The same for tools that slow a program down a hundredfold. */
+/* Few columns, for tools that slow a program down a hundredfold. */
 static void few_columns(const struct group *group)
 {
     static const uint64_t length_list[] = {17, 500, 1300, 16400};
@@ -645,7 +645,7 @@ static void small(const struct group *group)
     }
 }
 
-/* What depends on where rows lie and who scans them. */
+/* Suites on where rows lie and who scans them. */
 #define DRIVER_SUITES(NAME)           \
     SUITE(NAME, lengths)              \
     SUITE(NAME, short_rows)           \
@@ -667,7 +667,7 @@ static void small(const struct group *group)
         TEST(NAME##_batches), TEST(NAME##_bundles), TEST(NAME##_long_columns), TEST(NAME##_wide_columns),     \
         TEST(NAME##_ragged), TEST(NAME##_ragged_dtypes),
 
-/* What depends on the arithmetic. */
+/* Suites on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \
     SUITE(NAME, rules)          \
     SUITE(NAME, fills)          \
@@ -696,7 +696,7 @@ static void small(const struct group *group)
 #define ARITHMETICS(X) X(cpu_build) GPUS(X) X(together)
 #define AFFINES(X)     X(cpu) GPUS(X) X(together)
 
-/* What small scans of a shared launch can differ in, besides arithmetic. */
+/* Suites on the ways in which small scans of a shared launch can differ, besides arithmetic. */
 #define TOGETHER_SUITES(NAME)         \
     SUITE(NAME, lengths)              \
     SUITE(NAME, rows_between_headers) \
@@ -713,7 +713,7 @@ ARITHMETICS(ARITHMETIC_SUITES)
 AFFINES(AFFINE_SUITES)
 TOGETHER_SUITES(together)
 
-/* What the kernels of a GPU part their work by. */
+/* Suites on the properties by which the kernels of a GPU divide their work. */
 #define GPU_SUITES(NAME)      \
     SUITE(NAME, small)        \
     SUITE(NAME, columns)      \

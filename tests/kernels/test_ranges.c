@@ -1,6 +1,6 @@
 /*
- * How very long rows are cut into ranges: every block once in each of its passes, in an order in which nothing is used
- * before it is made; and that ranges are as short as they are to be.
+ * The ranges that very long rows are cut into: every block once in each of its passes, nothing used before it is made,
+ * and no range longer than it may be.
  */
 #include "kernels/cuda/select/ranges.h"
 #include "kernels/order1/order.h"
@@ -106,7 +106,7 @@ static struct scan_rows row_of(struct scan_rule rule, uint64_t length, int64_t s
         .rule = rule, .length = length, .row_count = 1, .input_stride = stride, .output_stride = stride};
 }
 
-/* What a row costs that is one range. Its launches are as many as a row's of one range. */
+/* Returns the time of one launch of a row that is one range. */
 static uint64_t range_us(struct scan_rows rows, bool mapped, int processors)
 {
     rows.length = ranges_blocks(&rows, mapped, processors) * ORDER_BLOCK;

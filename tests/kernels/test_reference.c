@@ -517,7 +517,7 @@ static void long_integers_keep_their_digits(void)
     }
 }
 
-/* What f2 does with numbers that two floats do not hold. */
+/* Numbers that two floats do not hold overflow in f2 as in f32. */
 static void f2_has_the_range_of_f32(void)
 {
     const struct scan_rule rule = rule_of("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F2, SCAND_DTYPE_F64);

@@ -342,7 +342,7 @@ static void rows_by_ranges(void)
     RANGES(h200, ANY_LAYOUT, .length = length, .op = MAX, .columns = true);
 }
 
-/* What does not fit the shared memory of a thread block is not chosen, nor what its architecture cannot do. */
+/* Kernels that do not fit the shared memory of a thread block, or that need another architecture, are not chosen. */
 static void shared_memory(void)
 {
     static const struct select_device *const all[] = {&t4, &a100, &orin, &rtx3090, &rtx4090, &h200, &b200, &rtx5090};

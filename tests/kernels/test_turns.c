@@ -197,7 +197,7 @@ static void tasks_take_turns(void)
     }
 }
 
-/* What has been left off is let go of, and the pool goes on with others. */
+/* A task that was left off can be dropped, and the pool goes on with others. */
 static void a_task_is_dropped(void)
 {
     struct cpu_pool *pool = cpu_pool_create(2);

@@ -117,7 +117,7 @@ static void case_fill(const struct sample_case *c)
         memset(rig.before, 0xa5, arena_floats(c) * sizeof(float));
 }
 
-/* How far off one addition is, relative to its result: twice what is proven, for terms of second order. */
+/* Returns the largest relative error of one addition: twice what is proven, for terms of second order. */
 static double addition_error(enum scand_accumulator accumulator)
 {
     static const double errors[SCAND_ACCUMULATOR_COUNT] = {
@@ -293,7 +293,7 @@ static const char *arena_complaint(const struct sample_case *c, float *got)
     return memcmp(got, rig.before, arena_floats(c) * sizeof(float)) ? "memory around the rows was written" : NULL;
 }
 
-/* Whether a variant promises the bits of serial-cpu: those in which one thread scans a row. */
+/* True when a variant promises the bits of serial-cpu: the variants in which one thread scans a row. */
 static bool is_serial(enum variant_id id)
 {
     return strncmp(variant_list[id].name, "smem", 4) == 0;
@@ -440,7 +440,7 @@ static uint64_t bits_different(const float *a, const float *b, uint64_t count)
     return different;
 }
 
-/* What is_serial says, of rows whose first sample may not be added to a zero. */
+/* Bits of special values, by variants of is_serial, of rows whose first sample may not be added to a zero. */
 static void specials(void)
 {
     rig_init();
@@ -528,7 +528,7 @@ static void large(void)
     cudaFree(samples);
 }
 
-/* What a call refuses, before it touches anything. */
+/* Calls that are refused before anything is touched. */
 static void refusals(void)
 {
     struct variant_scan scan = {.rows = 1, .length = 1, .pass_count = 1, .accumulator = SCAND_ACCUMULATOR_F64};

@@ -51,7 +51,7 @@ static void give_up(const char *what, int status, const char *message)
     exit(1);
 }
 
-/* What a daemon that is killed, restarted or shared may answer at any time. */
+/* True for an answer that a daemon which is killed, restarted or shared may give at any time. */
 static bool is_explained(int status)
 {
     return status == SCAND_BUSY || status == SCAND_QUOTA || status == SCAND_DRAINING || status == SCAND_LOST ||
@@ -137,7 +137,7 @@ static void slot_overwrite(struct slot *slot)
         slot->overwritten = true;
 }
 
-/* Its buffers. `before`, unless NULL, is one that its job may follow. */
+/* Makes a slot's buffers. `before`, unless NULL, is a slot that this one's job may follow. */
 static bool slot_open(struct scand *daemon, struct slot *slot, struct slot *before, uint64_t rows, uint64_t length)
 {
     *slot = (struct slot){.source = before, .bytes = rows * length * sizeof(float)};

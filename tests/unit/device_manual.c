@@ -25,7 +25,7 @@ void manual_fail(struct manual *manual, enum manual_call call, unsigned n, int c
     manual->fail_code[call] = code;
 }
 
-/* What the call that is being made returns before it does anything. */
+/* Returns the planned result of the call that is being made, before the call does anything. */
 static int planned(struct manual *manual, enum manual_call call)
 {
     if (manual->fail_in[call] == 0 || --manual->fail_in[call] > 0)

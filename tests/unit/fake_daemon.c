@@ -68,7 +68,7 @@ static void send_nothing(struct fake_client *client, uint32_t msgid)
     send_result(client, msgid, &msg_nothing_type, &(struct msg_nothing){}, NULL, 0);
 }
 
-/* What its texts end in. */
+/* Returns the ending of the daemon's texts. */
 static const char *ending(const struct fake *fake)
 {
     return fake->rude ? RUDE : "";

@@ -178,7 +178,7 @@ static void descriptors_are_left(void)
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-/* What a child makes is its own, while both have what there was. */
+/* Arrays that a child makes are its own; arrays from before the fork are there for both. */
 static void a_child_makes_its_own(void)
 {
     struct scand_array_block block, other;

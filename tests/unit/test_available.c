@@ -1,4 +1,4 @@
-/* How much memory there is, by files of a /proc and a /sys/fs/cgroup of the test's own. */
+/* Available memory, read from files of a /proc and a /sys/fs/cgroup of the test's own. */
 #include "protocol/available.h"
 
 #include <ftw.h>

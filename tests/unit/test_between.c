@@ -1,4 +1,4 @@
-/* What steps take and leave: which of a device's memories has the values between two of them, and where they lie. */
+/* Rows between steps: which of a device's memories has them, and where they lie. */
 #include "daemon/device/between.h"
 #include "tests/check.h"
 

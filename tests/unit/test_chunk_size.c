@@ -1,5 +1,5 @@
-/* How chunks are chosen from measurements, the file that remembers them, which anybody may have written, and what a
- * daemon does with it. */
+/* The choice of the chunk size from measurements, the file that remembers them, and a daemon's use of the file, which
+ * anybody may have written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

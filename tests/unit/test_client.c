@@ -274,7 +274,7 @@ static void test_random_bytes(void)
     rig_end();
 }
 
-/* What a daemon may claim of a buffer that it made. */
+/* Wrong claims of a daemon about a buffer that it made. */
 static void test_lies_about_buffers(void)
 {
     rig_begin();

@@ -161,7 +161,7 @@ static void test_cancel_job(void)
     rig_end();
 }
 
-/* What a terminal would obey is not shown, wherever the daemon writes it. */
+/* Control sequences of a terminal are not shown, wherever the daemon writes them. */
 static void test_rude_texts(void)
 {
     rig_begin();

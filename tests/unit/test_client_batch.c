@@ -91,7 +91,7 @@ static void all_refused(void)
     rig_end();
 }
 
-/* What the library can see is told at once, and nothing is submitted. */
+/* Errors that the library can see are told at once, and nothing is submitted. */
 static void a_wrong_one_among_them(void)
 {
     begin();
@@ -252,7 +252,7 @@ static void an_answer_that_is_too_short(void)
     rig_end();
 }
 
-/* What cannot be sent any more ends at once; what has been sent is done. */
+/* Jobs that cannot be sent any more end at once; those that have been sent are done. */
 static void more_than_the_daemon_reads(void)
 {
     enum { FLOOD = 20000 };

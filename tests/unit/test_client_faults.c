@@ -297,7 +297,7 @@ static void check_afterwards(void)
         CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
 }
 
-/* Whether that many calls were made, and the last of them failed. */
+/* Runs a scenario whose n-th call fails. Returns false when fewer calls than that were made. */
 static bool run_with_fault(void (*scenario)(void), int n)
 {
     rig_start();

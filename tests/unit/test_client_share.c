@@ -179,7 +179,7 @@ static void exports(void)
     rig_end();
 }
 
-/* What a daemon may claim of an export. */
+/* Wrong claims of a daemon about an export. */
 static void lies_about_exports(void)
 {
     for (int lie = 1; lie <= 3; lie++) {

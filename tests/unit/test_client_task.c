@@ -194,7 +194,7 @@ static void test_added_onto_the_output(void)
     rig_end();
 }
 
-/* What another job wrote to an operand of a step is not read again. */
+/* An operand's bytes that another job overwrote are not read again. */
 static void test_overwritten_operand(void)
 {
     rig_begin();

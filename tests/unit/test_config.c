@@ -17,7 +17,7 @@ static int parse(const char *text)
     return config_parse("FILE", text, strlen(text), &config, &error);
 }
 
-/* What is wrong with the text; "(nothing)" when it is accepted. */
+/* Returns what is wrong with the text; "(nothing)" when it is accepted. */
 static const char *wrong(const char *text)
 {
     return parse(text) == -EINVAL && error.code == -EINVAL ? error.message : "(nothing)";

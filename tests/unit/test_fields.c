@@ -203,7 +203,7 @@ static const char *with_operations(const char *before)
     return text;
 }
 
-/* What a step may have goes by its operation; a field that is not known is never ignored. */
+/* The fields of a step go by its operation; an unknown field is never ignored. */
 static void steps(void)
 {
     FIELD(job_run, job_run_params, RUN("\x91" SCAN), NULL);

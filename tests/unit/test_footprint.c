@@ -25,7 +25,8 @@ static void widen(struct extent *extent, int64_t offset, uint64_t item_bytes)
         extent->end = at + item_bytes;
 }
 
-/* What samples of rows first <= r < first + count touch in all, of ragged rows those from offset to offset. */
+/* Finds the bytes that samples of rows first <= r < first + count touch in all; of ragged rows, those from offset to
+ * offset. */
 static struct extent enumerate(const struct scan_rows *rows, const struct operand *operand, uint64_t first,
                                uint64_t count)
 {

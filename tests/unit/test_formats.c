@@ -13,7 +13,7 @@
 #include "client/scanctl/stream/partition.h"
 #include "tests/check.h"
 
-/* What came of the last file. */
+/* The result of reading the last file. */
 static struct array array;
 static struct error error;
 
@@ -275,7 +275,7 @@ static void npy_types(void)
     }
 }
 
-/* What is written reads back, begins at a multiple of 64, and is what NumPy writes. */
+/* A written .npy reads back, has samples from a multiple of 64 on, and equals NumPy's. */
 static void npy_written(void)
 {
     char file[1024];
@@ -435,7 +435,7 @@ static void su_pipes(void)
     CHECK_CONTAINS(error.text, "is 100 bytes, less than an SU trace");
 }
 
-/* What was looked at is read again, whatever the pieces. */
+/* Bytes that were looked at are read again, whatever the pieces. */
 static void looking_ahead(void)
 {
     unsigned char data[5000], found[5000];

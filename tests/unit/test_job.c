@@ -324,7 +324,7 @@ static void first_failure_is_the_outcome(void)
     CHECK_EQ(job.rows_done, 0);
 }
 
-/* What a device cannot do is said in the job's own terms. */
+/* A rule that a device cannot do is named in the job's own terms. */
 static void failure_of_a_rule(void)
 {
     struct job job = planned(10);

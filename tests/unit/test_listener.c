@@ -276,7 +276,7 @@ static void a_message_takes_few_calls(void)
     end_counting();
 }
 
-/* What wakes the thread is one event until it has been seen, and timers end the wait, too. */
+/* Several wakes are one event until the thread has seen it, and timers end the wait, too. */
 static void waits_end(void)
 {
     begin();

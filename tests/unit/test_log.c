@@ -5,7 +5,7 @@
 #include "daemon/process/log.h"
 #include "tests/check.h"
 
-/* What is logged to a file, $JOURNAL_STREAM being the given text, or, where it is NULL, that of the file. */
+/* Returns what is logged to a file. $JOURNAL_STREAM is the given text or, where that is NULL, the file's own. */
 static const char *logged(const char *stream)
 {
     static char text[256];
@@ -50,7 +50,7 @@ static uint64_t test_ms(void)
     return now_ms;
 }
 
-/* What act() logs. */
+/* Returns what act() logs. */
 static const char *logged_by(void (*act)(void))
 {
     static char text[16384];

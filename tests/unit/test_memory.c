@@ -122,7 +122,7 @@ static void every_page_is_there(void)
     close(fd);
 }
 
-/* What has all its pages is not looked at page by page; a single hole is found. */
+/* Memory that has all its pages is not looked at page by page; a single hole is found. */
 static void only_holes_are_filled(void)
 {
     struct error error;

@@ -1,4 +1,4 @@
-/* What hello tells of operations, and that PROTOCOL.md has the same. */
+/* The operations as hello describes them, compared with PROTOCOL.md. */
 #include "protocol/describe.h"
 
 #include "protocol/codec.h"

@@ -45,7 +45,7 @@ static void what_is_covered(void)
     pin_units_finish(&pin_units);
 }
 
-/* What was pinned out of order counts, and is not looked at again once all before it is pinned, too. */
+/* Units pinned out of order count, and are not looked at again once all units before them are pinned, too. */
 static void the_front_passes_what_is_pinned(void)
 {
     struct pin_units pin_units;

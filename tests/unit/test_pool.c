@@ -98,7 +98,7 @@ static void addresses_run_out(void)
     CHECK_EQ(pool_ready_count(&pool), 0);
 }
 
-/* What is made beforehand fits, and is large for the most part. */
+/* Segments made beforehand fit the pool, and are large for the most part. */
 static void what_is_ready(void)
 {
     pool_begin(1);

@@ -197,7 +197,7 @@ static void large_pages(void)
     pool_store_destroy(&store);
 }
 
-/* What a user gave back is there for that user, as it was, and for another as zeros. */
+/* Memory that a user gave back is there for the same user as it was, and for another user as zeros. */
 static void free_memory_stays_its_users(void)
 {
     for (uid_t next = ANNA; next <= BERT; next++) {

@@ -1,4 +1,4 @@
-/* What a daemon promises, held against what there is. */
+/* The memory that a daemon promises, compared with what the machine has. */
 #include "daemon/process/provision.h"
 
 #include <errno.h>

@@ -370,7 +370,7 @@ static void test_device_memory_is_lost(void)
     rig_end();
 }
 
-/* What ends each worker is not given to all that follow. */
+/* A job that ends each worker is not given to all that follow. */
 static void test_poison_is_not_repeated_forever(void)
 {
     begin();

@@ -108,7 +108,7 @@ static struct scand_job *submit_part(struct scand_buffer *from, struct scand_buf
     return job;
 }
 
-/* What a job reads may be written by several; a sample that none writes again is enough to lose it. */
+/* A job's input may be written by several jobs; one sample that none of them writes again is enough to lose the job. */
 static void test_parts(void)
 {
     const uint64_t half = SAMPLES / 2;

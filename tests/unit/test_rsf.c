@@ -145,7 +145,7 @@ static void samples_apart(void)
     CHECK_CONTAINS(error.text, "its text does not end within 1048576 bytes");
 }
 
-/* What is written says where its samples are, in words that are read again. */
+/* A written header says where its samples are, in words that are read again. */
 static void written(void)
 {
     static const struct {

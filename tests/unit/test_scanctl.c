@@ -1,5 +1,5 @@
 /*
- * What scanctl is made of, but for files' forms (test_formats.c) and the daemon: options, output files, JSON, the
+ * The parts of scanctl, but for files' forms (test_formats.c) and the daemon: options, output files, JSON, the
  * synthetic gather and the bounds of its scan.
  */
 #include <dirent.h>
@@ -22,7 +22,7 @@
 
 static struct error error;
 static struct scan_options options;
-/* What scan_options_types makes of them. */
+/* The results of scan_options_types. */
 static struct scand_scan typed;
 static enum scand_dtype output_dtype;
 
@@ -96,7 +96,7 @@ static void options_of_steps(void)
     CHECK_CONTAINS(error.text, "--then is there more than 8 times");
 }
 
-/* What is left out depends on the samples. */
+/* Types that the options leave out depend on the samples. */
 static void options_types(void)
 {
     static const struct {
@@ -364,7 +364,8 @@ static void file_make(const char *name)
         abort();
 }
 
-/* What a killed process left is removed by the next one; what a living one writes, or nobody of scanctl made, stays. */
+/* Files that a killed process left are removed by the next one; those that a living process writes, or another program
+ * made, stay. */
 static void output_left_over(void)
 {
     struct output output, living;
@@ -465,7 +466,7 @@ static void numbers(void)
     CHECK(!parse_unsigned("-1", &number) && !parse_unsigned("1 ", &number) && !parse_unsigned("0x1", &number));
 }
 
-/* The same bits whole and in pieces; events, noise and another seed are visible. */
+/* A gather has the same bits whole and in pieces; events, noise and another seed are visible. */
 static void gather_reproducible(void)
 {
     const struct gather gather = {.traces = 37, .samples = 501, .seed = 5},

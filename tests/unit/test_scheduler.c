@@ -474,7 +474,8 @@ static void long_rows_of_a_user_wait(void)
     CHECK(shorter->state == JOB_ENDED && urgent->state == JOB_ENDED && other->state == JOB_ENDED);
 }
 
-/* What has been left off goes at once, what is out when it comes back; then another may begin its long row. */
+/* Rows that have been left off end at once, those on a device when they come back; then another user may begin its long
+ * row. */
 static void long_rows_are_stopped(void)
 {
     for (int out = 0; out < 2; out++) {
@@ -619,7 +620,7 @@ static void each_gets_what_it_is_fast_at(void)
     CHECK(busy_until[1] <= busy_until[0] + 1000); /* a chunk of the faster at most */
 }
 
-/* Its device has it for so long. */
+/* Runs a small job that its device has for away_us of that device. Returns the device. */
 static struct device *run_small(unsigned lane, unsigned number, const uint64_t away_us[2])
 {
     struct job *job = add(lane, number, 1, 2 * lane, 2 * lane + 1);

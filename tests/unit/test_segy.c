@@ -269,7 +269,7 @@ static void pipes(void)
     CHECK_CONTAINS(error.text, "more than this machine can address");
 }
 
-/* What is written differs in the format code alone. */
+/* A written file differs from its input in the format code alone. */
 static void written(void)
 {
     for (int little = 0; little < 2; little++) {

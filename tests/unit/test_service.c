@@ -244,7 +244,7 @@ static void clients_only_ask(void)
     CHECK_OVER("\x94\x01\x07\xc0\x80", SCAND_MALFORMED, "a client sends requests only");
 }
 
-/* What came before is answered; what comes after is not even looked at. */
+/* Requests before a malformed message are answered; those after it are not even looked at. */
 static void before_and_after_malformed(void)
 {
     rig_begin();
@@ -256,7 +256,7 @@ static void before_and_after_malformed(void)
     rig_end();
 }
 
-/* What a client asks while it leaves too many answers unread waits until it has read them. All come, in order. */
+/* Requests of a client that leaves too many answers unread wait until it has read them. All answers come, in order. */
 static void clients_that_read_late(void)
 {
     enum { MANY = 6000 };

@@ -36,7 +36,7 @@ static uint64_t import(struct caller *user, uint64_t size_bytes, uint64_t segmen
     return id.buffer;
 }
 
-/* The same memfd twice: a job on one of them that is more urgent waits for the one on the other. */
+/* One memfd imported twice: a job on one of the buffers waits for the job on the other, be it more urgent. */
 static void imported_twice(void)
 {
     rig_begin();
@@ -122,7 +122,7 @@ static void the_same_descriptor_in_one_import(void)
     rig_end();
 }
 
-/* What the pool gave can be imported as well. */
+/* Memory of the pool can be imported as well. */
 static void a_pool_buffer_that_is_imported(void)
 {
     for (int earlier = 0; earlier < 2; earlier++) {

@@ -77,7 +77,7 @@ static void as_many_as_allowed(void)
     rig_end();
 }
 
-/* What is wrong with one of them is said of that one. */
+/* A wrong job in a batch is refused alone, and its error says which. */
 static void wrong_ones_among_others(void)
 {
     begin(5);

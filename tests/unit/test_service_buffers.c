@@ -110,7 +110,7 @@ static void several_segments_in_order(void)
     rig_end();
 }
 
-/* What is ready is answered at once; nothing is deferred. */
+/* Buffers whose memory is ready are answered at once; nothing is deferred. */
 static void ready_memory_needs_no_helper(void)
 {
     rig_begin();

@@ -39,7 +39,7 @@ static void begin(void)
     rig.manual.completed = NULL;
 }
 
-/* How many jobs a turn ends. */
+/* Returns how many jobs a turn ends. */
 static unsigned turn(uint64_t end_us)
 {
     unsigned answers = 0;
@@ -78,7 +78,7 @@ static void a_turn_ends_in_time(void)
     end();
 }
 
-/* What was in the list goes before what joins it meanwhile, and a message is answered in between. */
+/* Jobs in the list when a turn begins end before those that join it, and a message is answered in between. */
 static void messages_have_turns_in_between(void)
 {
     begin();

@@ -251,7 +251,7 @@ static void descriptors_that_do_not_come(void)
     rig_end();
 }
 
-/* What never leaves the device is not cut into the chunks that copies need. */
+/* Rows that never leave the device are not cut into the chunks that copies need. */
 static void resident_jobs_take_larger_chunks(void)
 {
     begin();

@@ -2,7 +2,7 @@
 #include "tests/unit/files_rig.h"
 
 /*
- * What is refused.
+ * Descriptors that are refused.
  */
 
 static void only_files_are_taken(void)

@@ -2,7 +2,7 @@
 #include "tests/unit/files_rig.h"
 
 /*
- * What jobs are given.
+ * Chunks of jobs that read files.
  */
 
 static void chunks_have_the_rows_of_the_file(void)
@@ -153,7 +153,7 @@ static void an_index_lies_in_a_file_too(void)
     end();
 }
 
-/* What is left off keeps what was read for it. */
+/* A row that is left off keeps what was read for it. */
 static void a_long_row_keeps_its_bytes(void)
 {
     begin();
@@ -367,7 +367,7 @@ static void a_file_that_cannot_be_read_fails_its_job(void)
     end();
 }
 
-/* What has been read is read again for the next job. */
+/* Each job reads the file anew, also bytes that an earlier job has read. */
 static void each_job_reads_anew(void)
 {
     begin();
@@ -441,7 +441,7 @@ static void a_deadline_passes_while_it_is_read(void)
     end();
 }
 
-/* Its file system does not answer: the job ends, and what the reader has ends with the reader. */
+/* A file system does not answer: the job ends, and memory that the reader has is freed when the read ends. */
 static void a_read_that_never_ends_ends_its_job(void)
 {
     begin();
@@ -518,7 +518,7 @@ static void what_is_being_closed_is_bounded(void)
     end();
 }
 
-/* The same bound holds where helpers have what is yet to be imported. */
+/* The bound on a client's descriptors also holds while helpers have descriptors that are yet to be imported. */
 static void what_is_being_imported_is_bounded(void)
 {
     int many[100];
@@ -541,7 +541,7 @@ static void what_is_being_imported_is_bounded(void)
     end();
 }
 
-/* What is refused does not stay open, nor does it wait for a reader where it is memory. */
+/* A refused descriptor does not stay open, and one of memory is refused without waiting for a reader. */
 static void refused_files_are_closed(void)
 {
     int ends[2];

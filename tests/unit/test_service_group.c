@@ -168,7 +168,7 @@ static void all_groups_of_many(void)
     rig_end();
 }
 
-/* What has ended is told with its group, by which people know it. */
+/* Jobs that have ended are traced with their group, by which people know them. */
 static void traces_name_groups(void)
 {
     uint64_t buffer;

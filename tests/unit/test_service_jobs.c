@@ -532,7 +532,7 @@ static void readers_of_the_same_overlap(void)
     rig_end();
 }
 
-/* What a cancelled job's last chunk may still write is not given to the next job. */
+/* Memory that a cancelled job's last chunk may still write is not given to the next job. */
 static void jobs_wait_for_cancelled_ones(void)
 {
     uint64_t buffer;

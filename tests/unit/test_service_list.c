@@ -1,4 +1,4 @@
-/* What people see of the service, and what they may do about it: server.jobs, server.clients, server.cancel, times. */
+/* The requests by which people watch and steer the service: server.jobs, server.clients, server.cancel, times. */
 #include "tests/unit/list_rig.h"
 
 static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t rows, uint64_t first)
@@ -149,7 +149,7 @@ static void small_jobs_are_charged_by_bytes(void)
     rig_end();
 }
 
-/* What a user has on all connections, on each of them; what it may have is as the settings say. */
+/* The usage that each connection shows is its user's on all connections; the quotas are those of the settings. */
 static void clients_show_quotas(void)
 {
     uint64_t buffer;

@@ -151,7 +151,7 @@ static void many_are_freed_by_helpers(void)
     rig_end();
 }
 
-/* What is refused has counted, and has cost its user turns of helpers, as much as what is not. */
+/* Refused offsets have counted, and have cost their user as many turns of helpers as accepted ones. */
 static void wrong_ones_count(void)
 {
     begin();

@@ -1,5 +1,4 @@
-/* What waits in the service, and for how long: deadlines by the test's clock, classes, and what is said when a queue is
- * full. */
+/* Queues of the service: deadlines by the test's clock, classes, and the answer when a queue is full. */
 #include "tests/unit/service_rig.h"
 
 #include "daemon/core/call.h"
@@ -136,7 +135,7 @@ static void early_calls_are_repeated(void)
     rig_end();
 }
 
-/* What waited for it to end waits no longer. */
+/* A job whose deadline passes while it waits makes way for the job that waited for it. */
 static void late_jobs_make_way(void)
 {
     uint64_t buffer;

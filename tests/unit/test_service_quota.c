@@ -149,7 +149,7 @@ static void memory_that_is_not_there(void)
     rig_end();
 }
 
-/* What a job still works on counts, though its buffer was released and its client is gone. */
+/* Memory that a job still works on counts, though its buffer was released and its client is gone. */
 static void memory_that_jobs_hold(void)
 {
     rig_begin();
@@ -218,7 +218,7 @@ static void connections(void)
     rig_end();
 }
 
-/* What is not admitted waits in a few places of its own. */
+/* Connections that are not admitted yet have a few places of their own. */
 static void connections_that_say_nothing(void)
 {
     int ends[2];

@@ -15,7 +15,7 @@
 #define UID_FIRST 1000
 #define UIDS      3
 
-/* What a user has asked and not been told yet. */
+/* A user's request without an answer so far. */
 struct asked {
     bool waiting;
     enum method method;
@@ -213,7 +213,7 @@ static void read_answers(size_t who)
 }
 
 /*
- * What users do.
+ * Users' actions.
  */
 
 /* Ids that exist, mostly. */

@@ -235,7 +235,8 @@ static void operands_order_jobs(void)
     rig_end();
 }
 
-/* What reads the output of a job that failed is stale, also by a step's operand; each says how it was submitted. */
+/* A job that reads the output of a failed job is stale, also where a step's operand reads it; each error names the
+ * method of its job. */
 static void operands_are_stale(void)
 {
     uint64_t buffer;

@@ -264,7 +264,8 @@ static void refused_for_their_numbers(void)
     }
 }
 
-/* The same of one that was taken, and of one that replaces what it was to write. */
+/* Jobs sent before the answer: a reader of what a failed job was to write is stale, one submitted to run anyway is not,
+ * and neither is a reader of what another job writes there. */
 static void sent_before_the_answer(void)
 {
     begin();
@@ -300,7 +301,7 @@ static void unread_when_it_is_answered(void)
     end();
 }
 
-/* What the client has not been told counts on, however much it sends. */
+/* Bytes stay stale until the client has been told, however much it sends meanwhile. */
 static void answers_that_wait(void)
 {
     begin();

@@ -94,7 +94,7 @@ static void users_take_turns(void)
     rig_end();
 }
 
-/* What waits does not hold up what fits. */
+/* A large buffer that waits does not hold up small ones that fit. */
 static void a_large_one_does_not_hold_up_others(void)
 {
     struct caller *carl = begin_full(), *anna = user_greet(ANNA), *bert = user_greet(BERT);
@@ -139,7 +139,7 @@ static void gone_while_waiting(void)
     rig_end();
 }
 
-/* What the filler has taken is soon back: nobody is told to come again for want of it, or not at once. */
+/* Memory that the filler works on is soon back: nobody is refused for lack of it, or not at once. */
 static void the_pool_is_being_made(void)
 {
     struct caller *carl = begin_full(), *anna = user_greet(ANNA);

@@ -1,6 +1,6 @@
 /*
- * How much of the device each user gets: on a device of several slots whose chunks take random times, in a clock of its
- * own. Bounds are those of scheduler.h.
+ * Users' portions of device time, on a device of several slots whose chunks take random times, in a clock of its own.
+ * Bounds are those of scheduler.h.
  */
 #include "daemon/core/schedule/scheduler.h"
 
@@ -207,7 +207,7 @@ static void connections_do_not_count(void)
     CHECK(streams[1].time_us < streams[0].time_us * 102 / 100);
 }
 
-/* What a user did not take is gone: after a pause it gets its share, not what it missed. */
+/* Time that an idle user did not take is gone: after a pause it gets its portion, not what it missed. */
 static void idleness_earns_nothing(void)
 {
     state = random_seed();

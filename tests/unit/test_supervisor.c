@@ -23,8 +23,8 @@
 #define STARTS_MAX 64
 #define WAIT_MS    20000 /* for what has to come */
 
-/* What a worker does: these (STILL: without any progress), or it ends by exit code or, negated, by a signal; SERVED
- * added: after it served. */
+/* The actions of a worker (STILL: without any progress); other numbers are its exit code or, negated, its signal, with
+ * SERVED added when it ends after serving. */
 enum { SERVE = 1000, SERVE_STOPPED, SERVE_STILL, SERVED = 2000 };
 
 /* The plan of a test, shared with all its processes. */
@@ -234,7 +234,7 @@ static void deaths_in_quick_succession(void)
     CHECK_EQ(count_of(log_text, "the worker ended by signal 9 (Killed); starting another in "), 19);
 }
 
-/* What a worker that follows another cannot have may come back: a GPU, memory, threads. */
+/* A resource that a worker lacks when it follows another one may come back: a GPU, memory, threads. */
 static void whatever_a_later_worker_ends_by(void)
 {
     static const int ends[] = {

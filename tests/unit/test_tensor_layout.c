@@ -79,7 +79,7 @@ static void extent_of_nothing(void)
     CHECK_EQ(tensor_disjoint(&tensor, "output", &error), 0);
 }
 
-/* What is outside and says so, however far. */
+/* Checks that a tensor beyond its buffer is refused, and that the error says so, however far beyond it reaches. */
 static void check_outside(struct msg_tensor tensor, uint64_t buffer_bytes)
 {
     struct extent extent = {1, 2};

@@ -1,4 +1,4 @@
-/* What scanctl makes of the daemon's numbers: the screen of top, and metrics for Prometheus. */
+/* The forms that scanctl gives to the daemon's numbers: the screen of top, and metrics for Prometheus. */
 #include "client/scanctl/commands/top_view.h"
 #include "client/scanctl/ui/chrome_trace.h"
 #include "kernels/tutorial/reduce/reduce.h"
@@ -123,7 +123,7 @@ static void long_lists_are_cut(void)
     CHECK(!strstr(text, "queued   ["));
     CHECK_CONTAINS(top_of(&snapshot, &snapshot, 8), "      11 root         queued   [                    ]   0 %");
     CHECK_CONTAINS(text, "and 1 more");
-    /* What one list leaves is the other's. */
+    /* Lines that one list leaves free are given to the other. */
     snapshot.job_count = 1;
     top_of(&snapshot, &snapshot, 6);
     CHECK(!strstr(text, "more"));

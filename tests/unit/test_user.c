@@ -90,7 +90,7 @@ static void the_table_is_full(void)
     CHECK(next == &table.slots[7] && next->uid == last + 1 && next->fair.account_ns[0] == 0);
 }
 
-/* What is granted: so much of each quota, and that weight; to Anna three times as much. */
+/* Returns grants of `most` of each quota, and of a weight; Anna gets three times as much. */
 static struct grants grants_of(uint64_t most, unsigned weight)
 {
     struct grants grants = {.standard.weight = weight, .own_count = 1};

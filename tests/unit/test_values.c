@@ -187,7 +187,7 @@ static void values_out_of_range(void)
     CHECK_CONTAINS(error.message, "\"steps[0].index\"[4] is -9223372036854775808; allowed: 0 to 16; nothing has been");
 }
 
-/* What a device could not look at is looked at again, or fails the job. */
+/* Values that a device could not check are checked again, or fail the job. */
 static void chunks_that_failed(void)
 {
     struct chunk chunk;

@@ -20,7 +20,7 @@ static void begin(enum phase phase)
     CHECK_EQ(watchdog.period_ms, PERIOD_MS);
 }
 
-/* How many looks it takes to find a hang, `most` at most, the loop turning meanwhile or not. */
+/* Returns how many looks it takes to find a hang, at most `most`, with the loop turning meanwhile or not. */
 static unsigned looks(unsigned most, bool turns)
 {
     for (unsigned i = 1; i <= most; i++) {
@@ -55,7 +55,8 @@ static void a_loop_that_stands(void)
     CHECK_EQ(looks(3, true), 0);
     CHECK_EQ(looks(100, false), WATCHDOG_CHECKS);
     CHECK_CONTAINS(cause, "the worker does nothing for 8.0 s; no job is with a device");
-    /* What a device has is looked up then: it may have got it since the loop showed it last. */
+    /* The device's chunk is looked up when the hang is found: the device may have got it since the loop last showed it.
+     */
     service.scheduler.stations[3].chunks[1] =
         (struct chunk){.owner = &service, .job = 17, .user = 1000, .handed_us = 5};
     service.scheduler.stations[3].chunks[2] = (struct chunk){.owner = &service, .job = 18, .handed_us = 6};
@@ -110,7 +111,7 @@ static void how_long_a_chunk_may_take(void)
     CHECK_EQ(progress_floor_ms(&threads, 5000, true), 5000);
 }
 
-/* Its floor is never 0. */
+/* A chunk that stays longer than its allowance is a hang, though the loop turns. */
 static void a_chunk_that_stays(void)
 {
     const uint64_t allowed_ms = 6 * LIMIT_MS;

@@ -1,4 +1,4 @@
-/* What attacks have in common. */
+/* Functions that all attacks use. */
 #include "tests/bench/hostile/attack.h"
 
 #include <errno.h>
@@ -137,7 +137,7 @@ static int hold_connect(struct attacker *self, const struct hold *hold, unsigned
     return fd;
 }
 
-/* What the daemon says on a connection that it then ends. */
+/* Reads what the daemon says on a held connection. Returns false when the daemon has ended the connection. */
 static bool hold_is_open(struct attacker *self, int fd)
 {
     uint8_t bytes[4096];

@@ -18,7 +18,7 @@ static bool ask_import(struct line *line, uint64_t size_bytes)
     return asked;
 }
 
-/* What has been imported goes at once. The answer to that has nothing to be read. */
+/* Releases each imported buffer at once. The answer to the release holds nothing that has to be read. */
 static void answered_import(struct attacker *self, struct line *line, const struct message *message)
 {
     struct msg_buffer_id made;

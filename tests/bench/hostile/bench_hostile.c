@@ -82,7 +82,7 @@ struct hostile {
     unsigned acts, slower, failing; /* how many lines of the table there are, and of those */
 };
 
-/* What is known of one attack. */
+/* The measurements of one attack. */
 struct outcome {
     struct testimony *alone, *beside;
     struct tally *tally;
@@ -175,7 +175,7 @@ static void end_daemon(const struct hostile *self, const struct attack *attack, 
 static int measure(const struct hostile *self, const struct attack *attack, struct outcome *out)
 {
     struct daemon daemon;
-    /* What the quota refuses does not meet the bound of memory. */
+    /* Attacks that the quota would refuse never meet the bound of memory, so the quota is raised for them. */
     const char *quota = attack->flags & ATTACK_MEMORY ? "--quota-host-memory" : NULL;
     const char *const arguments[] = {"--device", self->device, quota, "1024G", NULL};
     if (daemon_start(&daemon, self->scand, arguments))

@@ -65,7 +65,7 @@ bool daemon_watch_process(struct daemon *daemon, pid_t pid, double until_ms)
     return true;
 }
 
-/* Its stderr, and only its, is a file without a name. */
+/* Starts the daemon. The daemon's stderr, and nothing else, goes to a file without a name. */
 int daemon_start(struct daemon *daemon, const char *scand, const char *const *arguments)
 {
     *daemon = (struct daemon){.log = memfd_create("log", MFD_CLOEXEC), .floor_kib = available_kib() / FLOOR_PART};

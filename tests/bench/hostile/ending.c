@@ -17,7 +17,7 @@
 #define DRAIN_MS      2000 /* time for a drain to end beside a job */
 #define STATS_MAX     64
 
-/* What the attacker shares with the benchmark. */
+/* Memory that the attacker shares with the benchmark. */
 struct row {
     struct tally tally;
     volatile bool runs; /* the job is under way */
