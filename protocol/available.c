@@ -76,7 +76,7 @@ static bool lists(const char *controllers, const char *wanted)
     }
 }
 
-/* This process's group in a hierarchy, as in a line "4:memory:/path". False: it has none. */
+/* Finds this process's group in a hierarchy, as in a line "4:memory:/path". False: the process has none. */
 static bool find_group(const char *root, const char *controller, char *out, size_t size)
 {
     FILE *file = file_open(root, "/proc/self", "cgroup");
@@ -95,7 +95,7 @@ static bool find_group(const char *root, const char *controller, char *out, size
     return found;
 }
 
-/* What one group may still take; UINT64_MAX: it has no limit. */
+/* Returns how much one group may still take; UINT64_MAX: the group has no limit. */
 static uint64_t group_left(const char *root, const struct hierarchy *hierarchy, const char *folder)
 {
     uint64_t limit, used, pages;

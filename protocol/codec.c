@@ -91,7 +91,7 @@ static uint32_t count_get(const struct field *field, const void *from)
  * Encoding. Each function returns 0, or what encoded_write returned.
  */
 
-/* What the packer calls with each piece. */
+/* Appends a piece; the packer calls this for each. */
 static int encoded_write(void *context, const char *bytes, size_t size)
 {
     struct encoded *out = context;
@@ -195,8 +195,8 @@ static int put_value(msgpack_packer *packer, const struct field *field, const vo
     return code;
 }
 
-/* Whether all fields of a map are zero, required ones, too. Bytes between and behind them do not count: whoever fills a
- * struct by assignment leaves them as they are. */
+/* True when all fields of a map are zero, also required ones. Bytes between and behind fields do not count, since a
+ * struct filled by assignment leaves them as they are. */
 static bool map_is_zero(const struct map_type *type, const void *from);
 
 static bool field_is_zero(const struct field *field, const void *from)
@@ -239,7 +239,7 @@ static bool field_is_left_out(const struct map_type *type, size_t row, const voi
     return !field->required && !(given_fields(type, from) >> row & 1) && field_is_zero(field, from);
 }
 
-/* As deep as the maps of messages.h are nested. */
+/* Writes a map. The recursion is as deep as the maps of messages.h are nested. */
 static int put_map(msgpack_packer *packer, const struct map_type *type, const void *from)
 {
     size_t count = 0;

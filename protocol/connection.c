@@ -45,7 +45,8 @@ struct parcel {
     int fd;
 };
 
-/* What every connection needs comes first, so that one that says hello, or something else, and ends takes one page. */
+/* The members that every connection needs come first, so that one which sends a hello, or something else, and ends
+ * takes one page. */
 struct connection {
     int fd; /* -1: there is a carrier */
     const struct carrier *carrier;
@@ -142,7 +143,7 @@ static int inbox_add_fds(struct inbox *in, const int *fds, size_t count)
     return 0;
 }
 
-/* The same of one recvmsg. */
+/* Takes over the descriptors of one recvmsg: all of them, or none. */
 static int inbox_add_parts(struct inbox *in, struct msghdr *header)
 {
     int fds[SCM_FDS];
@@ -170,7 +171,8 @@ static void inbox_compact(struct inbox *in)
     in->start = 0;
 }
 
-/* Who sends no hello has the first read alone: what it touches of the inbox is bounded. */
+/* Returns the room for the next read. The first read is small, and the only one of a peer that sends no hello, so that
+ * such a peer touches few pages of the inbox. */
 static size_t inbox_space(const struct inbox *in)
 {
     return in->arrived == 0 ? LIMIT_FIRST_READ_BYTES : sizeof in->bytes - in->end;
@@ -373,7 +375,7 @@ static size_t outbox_span(const struct outbox *out, size_t due)
     return due < out->parcel_count ? (size_t)(out->parcels[due].position - out->sent) : waiting;
 }
 
-/* They were sent; the descriptors are somebody else's, or closed. */
+/* Drops bytes and descriptors that were sent; the descriptors are the receiver's, or closed. */
 static void outbox_drop(struct outbox *out, size_t size, size_t due)
 {
     out->parcel_count -= due;
@@ -418,7 +420,7 @@ static int write_carried(struct connection *connection)
     return 0;
 }
 
-/* The same. */
+/* Writes once to the socket. Returns 0 or -errno. */
 static int write_socket(struct connection *connection)
 {
     struct outbox *out = &connection->out;

@@ -10,7 +10,7 @@
 
 #include "text.h"
 
-/* What a message holds until it is closed. */
+/* The parsed bytes of a message, until it is closed. */
 struct content {
     msgpack_unpacked unpacked;
     const msgpack_object *map; /* params, result or failure; NULL: left out, as good as empty */
@@ -349,7 +349,7 @@ static int read_step(struct reader *reader, const msgpack_object *object, union 
     return read_map(reader, object, step_types[operation], out);
 }
 
-/* Its steps show which kind of job it is. One that has some is read as job.run reads it. */
+/* Reads a job by its kind, which its steps show: a job with steps is read as job.run reads it. */
 static int read_job(struct reader *reader, const msgpack_object *object, struct msg_batch_job *job)
 {
     const bool strict = reader->strict, asked = reader->asked;
@@ -522,7 +522,7 @@ static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const
     return code;
 }
 
-/* As deep as the maps of messages.h are nested, whatever was sent. */
+/* Reads a map. The recursion is as deep as the maps of messages.h are nested, whatever was sent. */
 static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out)
 {
     if (object->type != MSGPACK_OBJECT_MAP)

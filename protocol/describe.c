@@ -6,7 +6,7 @@
 
 #include "codec.h"
 
-/* What the codec's tables leave out of a row: the line, and of operands how they are used. */
+/* The fields of a row that the codec's tables lack: the line, and how operands are used. */
 struct about {
     const char *line;
     enum access access;

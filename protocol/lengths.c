@@ -98,8 +98,8 @@ bool operation_leaves_rows(enum operation_id operation)
     return lengths[operation] == length_one;
 }
 
-/* What a step leaves grows with what it takes, at one rate: so it keeps all lengths if it keeps the ends of their
- * range. */
+/* True when a step keeps all lengths. Lengths grow at one rate, so it is enough that the ends of their range are kept.
+ */
 bool step_keeps_length(const union msg_step *step, uint64_t axis)
 {
     return length_after(step, axis, 1) == 1 && length_after(step, axis, LIMIT_ROW_SAMPLES) == LIMIT_ROW_SAMPLES &&

@@ -55,7 +55,7 @@ int memory_create(uint64_t size_bytes)
     return code;
 }
 
-/* What kind of file it is, as far as no seal can change it. */
+/* Refuses kinds of files, as far as no seal can change a file's kind. */
 static int memory_check_kind(int fd, struct error *error)
 {
     struct statfs system;

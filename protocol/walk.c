@@ -4,7 +4,7 @@
 
 #include "limits.h"
 
-/* What one token's head says. */
+/* The head of one token. */
 struct token {
     size_t head_bytes;
     uint64_t payload_bytes; /* that follow the head */

@@ -23,8 +23,8 @@ static struct scand *sessions; /* in a child also its parent's sessions, until t
 static struct scand_buffer *ended, **ended_end = &ended;
 static size_t ended_count;
 
-/* This process' id, in a page that a fork wipes: 0 in a child. Every call looks several times, and the system takes a
- * tenth of a microsecond to tell it. NULL: without such a page. */
+/* The id of this process, in a page that a fork wipes: 0 in a child. Every call asks for the id several times, and
+ * asking the system takes a tenth of a microsecond. NULL: there is no such page. */
 static _Atomic pid_t *known_id;
 
 static void known_id_make(void)

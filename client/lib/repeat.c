@@ -1,5 +1,5 @@
 /*
- * Which jobs can be submitted again after a worker's end: those whose second try gives what the first would have given.
+ * Jobs that can be submitted again after a worker's end: a second try gives what the first would have given.
  *
  * A job without an answer may have begun to write, so the memory that it writes holds anything. A job that reads such
  * memory is repeated only if jobs before it, which are repeated as well, write all of that again first: the daemon runs

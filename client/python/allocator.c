@@ -39,7 +39,7 @@ static struct {
     uint64_t kept_bytes, serial, drops;
 } arrays = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* How many blocks begin at or before this address. */
+/* Returns how many blocks begin at or before this address. */
 static size_t count_until(uint64_t address)
 {
     size_t first = 0, last = arrays.count;
@@ -200,7 +200,7 @@ static void *array_allocate_zeros(void *context, size_t count, size_t size)
     return fresh ? data : memset(data, 0, bytes);
 }
 
-/* Whether it was a block's; true: that is kept, or gone. */
+/* Gives back memory that is a block's: the block is kept, or unmapped. Returns false for other memory. */
 static bool give_back(void *memory)
 {
     struct block gone = {.fd = -1};

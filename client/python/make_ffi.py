@@ -32,7 +32,7 @@ def preprocess(compiler, includes, *options):
 
 
 def declarations(compiler, includes):
-    """What the headers declare, and the macros that are numbers."""
+    """The declarations of the headers, and the macros that are numbers."""
     numbers = NUMBER.findall(preprocess(compiler, includes, "-dM"))
     return preprocess(compiler, includes) + "".join(f"#define {name} {value}\n" for name, value in sorted(numbers))
 

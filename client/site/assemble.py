@@ -55,7 +55,7 @@ class Site:
         return re.sub(r"\]\(/", f"]({up}", text)
 
     def target(self, document, link):
-        """Where a link of a document leads in the site."""
+        """The page of the site, or the address, that a document's link leads to."""
         name, hash_, anchor = link.partition("#")
         if "://" in link or link.startswith("mailto:") or not name:
             return link
@@ -138,7 +138,7 @@ def manual_page(path):
 
 
 def add_manuals(site):
-    """As mandoc writes them, whose links to each other are those of manual_page."""
+    """Adds the manual pages as mandoc writes them; their links to each other are those of manual_page."""
     for path in MANUALS:
         words = ["mandoc", "-T", "html", "-O", "fragment,man=%N.%S.html", str(TOP / path)]
         made = subprocess.run(words, check=True, capture_output=True, text=True).stdout

@@ -27,7 +27,7 @@ def npy_write(path, array):
 
 
 def npy_read(path):
-    """Its dtype, its shape and its bytes."""
+    """The dtype, the shape and the bytes of a .npy file."""
     data = path.read_bytes()
     length = int.from_bytes(data[8:10], "little")
     header = ast.literal_eval(data[10 : 10 + length].decode())
@@ -92,7 +92,7 @@ def in_c(example):
 
 
 class Build:
-    """What was built: the tool, the library, the package."""
+    """The parts that were built: the tool, the library, the package."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder).resolve()

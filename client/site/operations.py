@@ -17,7 +17,8 @@ SECTION = re.compile(r"^#### (?P<name>[a-z-]+)\n(?P<text>.*?)(?=^#{1,4} )", re.D
 
 
 def sections():
-    """What PROTOCOL.md says of each operation. Ends the program where one lacks an example, or an example one."""
+    """The sections of PROTOCOL.md on operations. Ends the program where an operation lacks an example, or an example
+    its operation."""
     found = {match["name"]: match["text"].strip() for match in SECTION.finditer((TOP / PROTOCOL).read_text())}
     apart = set(found) ^ {example.operation for example in EXAMPLES}
     if apart:

@@ -29,7 +29,7 @@ def escaped(text):
 
 
 def title(code):
-    """What a heading calls some declarations: the first thing that they name."""
+    """The heading of some declarations: the first name that they declare."""
     block = re.match(r"(?:struct|enum) \w+(?= \{)", code[0])
     if block:
         return block[0]
@@ -86,7 +86,7 @@ def python_functions(tree, source, prefix=""):
 
 
 def exported():
-    """What `import scand` gives, from __all__."""
+    """The names that `import scand` gives, from __all__."""
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":

@@ -41,7 +41,7 @@ static bool has_group(const struct client *client)
     return found;
 }
 
-/* Whether a client goes on with a group, and has not been told yet that it cannot. */
+/* True when a client goes on with a group, and has not been told yet that a drain refuses more of it. */
 static bool group_holds(const struct service *service)
 {
     const struct client *client = service->clients;

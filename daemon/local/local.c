@@ -20,11 +20,12 @@
 #include "pipe.h"
 #include "protocol/clock.h"
 
-/* What takes less than handing it to a thread, and being woken by it, is computed at once. */
+/* Chunks of at most this size are computed by the calling thread: handing one to a thread and waking up again would
+ * take longer. */
 #define AT_ONCE_BYTES KIB(256)
 
-/* What a thread gets goes on whether the program calls or not. Nobody else waits for it, and it can be cancelled in the
- * middle. */
+/* Chunks that a thread computes go on whether the program calls or not. They are large, since nobody else waits for
+ * them, and one can be cancelled in the middle. */
 #define CHUNK_BYTES MIB(256)
 
 /* The pool has room for all memory of the machine; where so many addresses cannot be had, for less. */
@@ -67,7 +68,7 @@ static void chunks_add(struct chunk_list *list, struct chunk *chunk)
 }
 
 /*
- * What the service asks for.
+ * The functions of the device that the service calls.
  */
 
 static bool is_at_once(const struct chunk *chunk)
@@ -283,7 +284,7 @@ static uint64_t memory_bytes(void)
     return sysinfo(&memory) ? POOL_LEAST_BYTES : (uint64_t)memory.totalram * memory.mem_unit;
 }
 
-/* That this program may have open. */
+/* Returns how many files this program may have open. */
 static uint64_t file_limit(void)
 {
     struct rlimit files = {.rlim_cur = RLIM_INFINITY};

@@ -28,7 +28,7 @@
 
 #define DEVICES_MAX 64
 
-/* What scan_cuda_init finds out about a device. */
+/* A device as scan_cuda_init has found it. */
 struct device {
     struct scan_device base;
     struct scan_block_per_row_device block_per_row;
@@ -44,7 +44,7 @@ struct device {
 };
 static struct device devices[DEVICES_MAX];
 
-/* That of this thread. */
+/* Finds the device of this thread. */
 static cudaError_t device_current(struct device **device)
 {
     int id = 0;
@@ -184,7 +184,7 @@ const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_
     return device_current(&device) ? "" : select_word(select_path_of(rows, &plan, &device->base));
 }
 
-/* What one scan_cuda is about, or with `range`, one range of its only row. */
+/* The arguments of one scan_cuda or, with `range`, of one range of its only row. */
 struct call {
     struct device *device;
     const struct scan_rows *rows;

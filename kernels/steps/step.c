@@ -34,7 +34,7 @@ struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct s
     return tiles;
 }
 
-/* Whether tiles can become smaller: of fewer rows, then of fewer elements. */
+/* Makes tiles smaller: of fewer rows, then of fewer elements. Returns false when they can be no smaller. */
 static bool halve(struct step_tiling *tiling, uint64_t length, uint64_t least)
 {
     const uint64_t along = tiling->elements < length ? tiling->elements : length;

@@ -31,7 +31,7 @@ def read_shots(block_info: dict[None, dict[str, list[tuple[int, int]]]]) -> np.n
 
 
 def integrate(chunk: np.ndarray, axis: int = -1) -> np.ndarray:
-    """What scand.scan(chunk, "forward,backward") makes, by NumPy with sums in f64."""
+    """The sums of scand.scan(chunk, "forward,backward"), made by NumPy in f64."""
     forward = np.cumsum(chunk, axis, dtype=np.float64).astype(np.float32)
     return np.flip(np.cumsum(np.flip(forward, axis), axis, dtype=np.float64), axis).astype(np.float32)
 

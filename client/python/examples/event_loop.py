@@ -9,7 +9,7 @@ import scand
 
 
 async def gather_rms(number: int) -> float:
-    """What one gather of a survey is reduced to, and first integrated."""
+    """The mean over traces of the rms of their integrals, of one gather of a survey."""
     traces = np.random.default_rng(number).standard_normal((100, 1000)).astype(np.float32)
     integral = await scand.submit(traces, demean=True)
     return float((await scand.submit_reduce(integral, "rms")).mean())

@@ -7,7 +7,8 @@ import os
 
 from ._ffi import ffi
 
-# It stays to the end of the process: arrays may outlive the interpreter's modules, and their memory is given back by it.
+# The library stays to the end of the process: arrays may outlive the interpreter's modules, and the library gives back
+# their memory.
 lib = ffi.dlopen(os.path.join(os.path.dirname(__file__), "libscand.so"), os.RTLD_NOW | os.RTLD_NODELETE)
 
 

@@ -37,6 +37,6 @@ def dlpack_capsule(address: int) -> Any:
 
 
 def pointer_of(made: Any) -> int:
-    """What a capsule without a name has."""
+    """The pointer of a capsule without a name."""
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _python))
     return int(pointer(made, None))

@@ -18,7 +18,7 @@ ROWS_MOST = 32  # parameters and operands of an operation
 
 
 class Operand(NamedTuple):
-    """What the list says of an operand of an operation."""
+    """An operand of an operation, as the list describes it."""
 
     access: str  # "read", "write"
     follows: str  # "samples", "rows", "vectors", "job"
@@ -80,7 +80,7 @@ def check_task(task: Any, status: int) -> None:
 
 @functools.lru_cache(maxsize=256)
 def leaves_rows(steps: tuple[Step, ...]) -> bool:
-    """Whether the last step leaves one element for each row."""
+    """True when the last step leaves one element for each row."""
     return bool(lib.scand_task_leaves_rows(new_task(steps, {})) == 1)
 
 
@@ -100,7 +100,7 @@ def shapes_of(steps: tuple[Step, ...], operands: Sequence[StepOperand], length: 
 
 @functools.lru_cache(maxsize=256)
 def _shapes(steps: tuple[Step, ...], operands: tuple[tuple[int, str, int], ...], length: int) -> Shapes:
-    """How many rows there are makes no difference, so that libscand is asked about a single one."""
+    """Lengths do not depend on the number of rows, so libscand is asked about a single row."""
     tensors = {(step, name): _line(along) for step, name, along in operands}
     task, made = new_task(steps, tensors), ffi.new("struct scand_tensor *")
     check_task(task, lib.scand_task_input(task, _line(length)))
@@ -119,7 +119,7 @@ def _line(length: int) -> Any:
 
 
 def operand_shape(operand: StepOperand, shapes: Shapes, shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    """That the operand's tensor has, where `shape` is that of what the first step takes."""
+    """The shape of the operand's tensor, where `shape` is that of the first step's input."""
     follows, given = operand.about.follows, operand.array.shape
     if follows == "job" or (follows == "vectors" and len(given) == 1):
         return given
@@ -131,7 +131,7 @@ def operand_shape(operand: StepOperand, shapes: Shapes, shape: tuple[int, ...], 
 
 
 def operand_dtype(operand: StepOperand, samples: np.dtype[Any]) -> np.dtype[Any]:
-    """That an array which is read is converted to; of one that is written, its own."""
+    """The dtype that an array is converted to before it is read; a written array keeps its own."""
     given = operand.array.dtype
     if operand.written:
         return given

@@ -72,8 +72,8 @@ class Flight:
         self.arrays = self.reads = self.writes = ()
 
     def must_follow(self, other: Flight) -> bool:
-        """Whether the other has to be over first. The daemon runs jobs as if one after the other, but it may refuse the
-        other for now, and this one must not overtake it then."""
+        """True when `other` has to be over first. The daemon runs jobs as if one after the other, but it may refuse
+        `other` for now, and this job must not overtake it then."""
         if self.group is not None and self.group is other.group:
             return False
         return _meet(self.writes, (*other.reads, *other.writes)) or _meet(self.reads, other.writes)
@@ -135,7 +135,7 @@ class Client:
 
     @property
     def is_local(self) -> bool:
-        """Whether jobs are computed in this process, as SCAND_FALLBACK=cpu allows where no daemon answers."""
+        """True when jobs are computed in this process, as SCAND_FALLBACK=cpu allows where no daemon answers."""
         with self._changed:
             return bool(lib.scand_is_local(self._connect().daemon))
 
@@ -335,7 +335,8 @@ class Client:
                 self._settle()
 
     def until(self, ready: Callable[[], bool], deadline: Optional[float]) -> bool:
-        """The same until something is so that ends of jobs bring about, or a nudge."""
+        """Waits until `ready`, which the ends of jobs or a nudge bring about, True, or until time.monotonic() is
+        `deadline`, False."""
         with self._changed:
             while not ready():
                 left_s = LOOK_S if deadline is None else deadline - time.monotonic()

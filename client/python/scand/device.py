@@ -33,7 +33,8 @@ DEVICE_ADDRESSES = 1 << 64  # where these begin, among those of this process
 
 
 class _Block:
-    """What connections know of a device's memory. Its arrays have it, by a DeviceMemory; `is_gone` with the last of them."""
+    """A block of a device's memory, as connections know it. Arrays hold it by a DeviceMemory; `is_gone` is set with the
+    last of them."""
 
     is_gone = False
 
@@ -44,11 +45,11 @@ class _Block:
 
     @property
     def is_lost(self) -> bool:
-        """Whether perhaps no job can use it: it is not for new arrays then."""
+        """True when perhaps no job can use the block: new arrays do not get it then."""
         return False
 
     def retire(self) -> None:
-        """It is the daemon's, or the program's."""
+        """Does nothing: the daemon or the program owns the memory, so no other array gets it."""
 
 
 class _Made(_Block):
@@ -158,7 +159,7 @@ class DeviceMemory:
 
     @property
     def device(self) -> int:
-        """As CUDA in this process counts."""
+        """The device's number, as CUDA in this process counts."""
         self.pointer()
         return self._device
 
@@ -318,7 +319,8 @@ class DeviceArray(Elsewhere):
             _copied(np.ascontiguousarray(given).view(target.dtype).reshape(target.shape), target, client)
 
     def _plain(self) -> DeviceArray:
-        """The same bytes as samples that jobs copy bit by bit: as integers, of the parts of complex numbers, in one dimension or more."""
+        """An array of the same bytes whose samples jobs copy bit by bit: as integers, of the parts of complex numbers,
+        in one dimension or more."""
         parts = 2 if self.dtype.kind == "c" else 1
         size = self.itemsize // parts
         plain = np.dtype(f"u{size}") if size > 2 else self.dtype
@@ -329,7 +331,7 @@ class DeviceArray(Elsewhere):
 
     @property
     def client(self) -> Optional[Client]:
-        """Whose connection has the memory, where the daemon has made it."""
+        """The client whose connection has the memory, where the daemon has made it."""
         block = self.memory.block
         return block.client if isinstance(block, _Made) and not block.connection.is_closed else None
 

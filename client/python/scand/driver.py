@@ -40,7 +40,7 @@ class Driver:
             raise UnsupportedError(f"{name}: {ffi.string(text[0]).decode() if known else 'an error that the driver has no words for'} ({result})")
 
     def _get(self, kind: str, name: str, *arguments: Any) -> int:
-        """What a function writes to its first argument."""
+        """The value that a function writes to its first argument."""
         out = ffi.new(kind)
         self._call(name, out, *arguments)
         return int(out[0])
@@ -90,11 +90,11 @@ class Driver:
         return self._get("int *", "cuPointerGetAttribute", DEVICE_ORDINAL, pointer)
 
     def number_of(self, pointer: int) -> int:
-        """That of its allocation, which no other one of this process gets."""
+        """The number of a pointer's allocation, which no other allocation of this process gets."""
         return self._get("unsigned long long *", "cuPointerGetAttribute", BUFFER_ID, pointer)
 
     def range_of(self, pointer: int, device: int) -> tuple[int, int]:
-        """Where its allocation begins, and its size."""
+        """The address at which a pointer's allocation begins, and its size."""
         base, size = ffi.new("uint64_t *"), ffi.new("size_t *")
         with self.on(device):
             self._call("cuMemGetAddressRange_v2", base, size, pointer)

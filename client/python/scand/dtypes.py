@@ -1,4 +1,4 @@
-"""Which dtypes samples, results and what the program gets have."""
+"""Dtypes of samples, of results, and of the arrays that the program gets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _check(name: str, dtype: Dtype) -> None:
 
 
 def is_small(dtype: Dtype) -> bool:
-    """Whether the daemon computes with such integers as floats, which hold all of them."""
+    """True for integers that the daemon computes as floats, which hold all of them."""
     return dtype.kind in "iu" and dtype.itemsize <= 2
 
 
@@ -55,8 +55,8 @@ def _native(dtype: Dtype) -> Dtype:
 
 
 def _lie_as_floats(given: Dtype, op: str, final: Dtype, chained: bool) -> bool:
-    """Whether results of small integers are the same where the daemon computes with them as with f32: but for plain
-    sums, f64 keeps more digits of what is between."""
+    """True when results of small integers are the same whether the daemon computes with them in f32 or not: but for
+    plain sums, f64 keeps more digits of the values in between."""
     if final.kind != "f":
         return final == given and op in ("max", "min") and not chained
     return final.itemsize <= 4 or (op in ("sum", "max", "min") and not chained)
@@ -107,7 +107,7 @@ def _small_reduction_dtypes(given: Dtype, reduction: str, asked: Optional[Dtype]
 
 
 def form_class(form: str) -> Dtype:
-    """What samples of a form are computed in."""
+    """The dtype in which samples of a form are computed."""
     return _FLOAT32 if lib.scand_dtype_class(number("dtype", form)) == lib.SCAND_CLASS_F32 else _FLOAT64
 
 

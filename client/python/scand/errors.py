@@ -1,4 +1,4 @@
-"""What goes wrong, each kind derived from the builtin exception that programs expect."""
+"""Errors, each derived from the builtin exception that programs expect."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ class DeadlineError(ScandError, TimeoutError):
 
 
 class UnsupportedError(ScandError, NotImplementedError):
-    """This daemon or device cannot do that."""
+    """The daemon or the device cannot do what was asked."""
 
     status = "unsupported"
 
 
 class ForbiddenError(ScandError, PermissionError):
-    """This user may not do that."""
+    """The user may not do what was asked."""
 
     status = "permission"
 
 
 class StaleError(ScandError, RuntimeError):
-    """What the job reads was to be written by one that failed or was cancelled."""
+    """The job's input was to be written by a job that failed or was cancelled."""
 
     status = "stale"
 

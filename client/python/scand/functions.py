@@ -1,4 +1,4 @@
-"""What programs call: scans and reductions, and NumPy's and SciPy's functions that they are."""
+"""The functions that programs call: scans and reductions, and the functions of NumPy and SciPy that these stand for."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _settings(
 
 
 def _is_double(asked: Optional[DTypeLike]) -> bool:
-    """Whether results keep more digits than f32 has."""
+    """True when results keep more digits than f32 has."""
     return asked is not None and np.dtype(asked).char in "dD"
 
 
@@ -192,7 +192,7 @@ def _run(request: Request, client: Optional[Client]) -> Any:
 def scan(
     x: ArrayLike, passes: Passes = "forward", *, client: Optional[Client] = None, **options: Unpack[ScanOptions]
 ) -> AnyArray:
-    """What the sums, products, extremes or recurrences up to each sample are, along one axis.
+    """The sums, products, extremes or recurrences up to each sample, along one axis.
 
     Parameters
     ----------
@@ -249,8 +249,8 @@ def scan(
 
 
 def submit(x: ArrayLike, passes: Passes = "forward", *, client: Optional[Client] = None, **options: Unpack[ScanOptions]) -> Job:
-    """The same as scan(), without waiting for it. Ordinary memory is copied before this returns; shared arrays, and
-    `out`, must be left alone until the job is done."""
+    """Submits a scan, as scan() does, without waiting for it. Ordinary memory is copied before this returns; shared
+    arrays, and `out`, must be left alone until the job is done."""
     return _submitted(_request(x, passes, **options), client)
 
 
@@ -294,7 +294,7 @@ def reduce(x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **
 def submit_reduce(
     x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]
 ) -> Job:
-    """The same as reduce(), without waiting for it, as submit() does."""
+    """Submits a reduction, as reduce() does, without waiting for it; see submit()."""
     return _submitted(_reduce_request(x, op, **options), client)
 
 
@@ -302,7 +302,7 @@ _USUAL = {"scan": {"passes": "forward"}, "reduce": {"reduction": "sum"}}  # what
 
 
 def _grows(operation: str, parameters: Mapping[str, Any]) -> bool:
-    """Whether integers become larger than those that a step is made of."""
+    """True when results of integers may be larger than the samples that a step reads."""
     if operation == "reduce":
         return bool(parameters["reduction"] == "sum")
     return operation == "block-sum" or operation == "scan" and parameters.get("op", "sum") not in ("max", "min")
@@ -372,14 +372,14 @@ def run(
 def submit_run(
     x: ArrayLike, steps: Sequence[ChainStep], *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]
 ) -> Job:
-    """The same as run(), without waiting for it, as submit() does."""
+    """Submits a chain of steps, as run() does, without waiting for it; see submit()."""
     return _submitted(_run_request(x, steps, **options), client)
 
 
 def submit_run_many(
     arrays: Iterable[ArrayLike], steps: Sequence[ChainStep], *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]
 ) -> list[Job]:
-    """The same steps of many arrays, in few messages, as submit_many() has scans."""
+    """Submits the same steps for many arrays, in few messages; submit_many() does so for scans."""
     return _together([_run_request(x, steps, **options) for x in arrays], client)
 
 

@@ -48,18 +48,18 @@ class Job:
         return self._value
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """What the job failed with, or None. Waits as result() does."""
+        """The error with which the job failed, or None. Waits as result() does."""
         self._wait(timeout)
         return self._error
 
     def done(self) -> bool:
-        """Whether result() would return at once."""
+        """True when result() would return at once."""
         if not self._ended and not self.over:
             self._client.look()
         return self._ended or self.over
 
     def running(self) -> bool:
-        """Whether it waits for the daemon, or is computed."""
+        """True while the job waits for the daemon, or is computed."""
         return not self.done()
 
     def cancel(self) -> bool:
@@ -72,7 +72,7 @@ class Job:
         return True
 
     def cancelled(self) -> bool:
-        """Whether it ended by cancel()."""
+        """True when cancel() ended the job."""
         if not self.done():
             return False
         self._wait(None)
@@ -115,7 +115,7 @@ class Job:
 
     @property
     def over(self) -> bool:
-        """Whether all that was submitted has ended."""
+        """True when all parts that were submitted have ended."""
         return all(part.flight.over for part in self._plan.parts)
 
     def _wait(self, timeout: Optional[float]) -> None:

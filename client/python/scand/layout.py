@@ -1,4 +1,4 @@
-"""How arrays lie in memory, as jobs name it."""
+"""The layout of arrays in memory, in the terms of jobs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Step = tuple[str, tuple[tuple[str, Union[str, float]], ...]]  # an operation of 
 
 
 class Settings:
-    """What to compute: members of struct scand_scan, or of scand_reduce, with enumerators for words; or the steps of a
-    task, and options of it as a whole."""
+    """The computation of a job: members of struct scand_scan, or of scand_reduce, with enumerators for words; or the
+    steps of a task, and options of it as a whole."""
 
     __slots__ = ("reduces", "passes", "members", "steps", "options")
 

@@ -47,7 +47,7 @@ class Importable(Protocol):
 
     @property
     def is_gone(self) -> bool:
-        """Whether no array has it any more, nor ever will: connections give it up."""
+        """True when no array has the memory any more, nor ever will: connections give it up."""
 
     def import_to(self, daemon: Any, out: Any) -> int:
         """Calls the function of libscand's that makes a buffer of it."""
@@ -83,11 +83,12 @@ class Elsewhere:
 
 
 class Holder(Protocol):
-    """Where arrays may have their memory."""
+    """An owner of memory that arrays may have."""
 
     @property
     def drops(self) -> int:
-        """How many blocks are gone: connections look whether they had imported them."""
+        """The number of blocks that are gone so far: when it grows, connections look whether they had imported one of
+        these."""
 
     def find(self, address: int) -> Optional[Importable]:
         """The block that has this byte."""
@@ -187,7 +188,7 @@ class Block:
 
 
 class Place(NamedTuple):
-    """Where an array's first element is."""
+    """The position of an array's first element."""
 
     block: Importable
     offset: int
@@ -225,7 +226,7 @@ class Pool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._blocks: tuple[Block, ...] = ()  # by address; replaced as a whole, since it is read without the lock
-        # What was given back while somebody had the lock, perhaps this thread, whose memory the collector tidied.
+        # Spans given back while somebody had the lock, perhaps this thread, whose memory the collector tidied.
         self._returned: collections.deque[Span] = collections.deque()
         # Small spans that are about to be taken again, by size. They count as used.
         self._bins: dict[int, list[Place]] = {}
@@ -372,7 +373,7 @@ def drops() -> int:
 
 
 def retire_block_of(array: AnyArray) -> None:
-    """Where the daemon may still write to the array: nobody else gets memory of its block any more."""
+    """Keeps memory of the array's block from everybody else, since the daemon may still write to the array."""
     place = place_of(array)
     if place is not None:
         place.block.retire()
@@ -422,7 +423,7 @@ def empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float) -> AnyArra
 
 
 def is_shared(array: object) -> bool:
-    """Whether jobs work on this array where it lies, without a copy."""
+    """True when jobs work on this array where it lies, without a copy."""
     return isinstance(array, np.ndarray) and place_of(array) is not None
 
 

@@ -26,7 +26,7 @@ _WHOLE: Sequence[Slices] = ((),)
 
 @dataclasses.dataclass
 class Request:
-    """What a program asks for. `reduction`: one result for each row."""
+    """A program's request. `reduction`: one result for each row."""
 
     x: ArrayLike
     settings: Settings
@@ -82,7 +82,7 @@ def _shared(array: AnyArray) -> Shared:
 
 
 class Scheme(NamedTuple):
-    """What follows from dtypes and shapes alone."""
+    """The dtypes and shapes of a request, which follow from those of its arguments alone."""
 
     dtypes: Dtypes
     axis: int
@@ -206,7 +206,7 @@ class Plan:
         self._lay(source, target, coefficients)
 
     def _fits(self, arrays: Sequence[AnyArray]) -> bool:
-        """Whether jobs have dimensions enough for these."""
+        """True when jobs have dimensions enough for these arrays."""
         return pattern_of(self.request.settings, self.scheme.axis, arrays, self.request.form) is not None
 
     def _direct_source(self) -> Optional[Shared]:
@@ -303,7 +303,8 @@ class Plan:
             self.parts.append(part)
 
     def _operand(self, own: StepOperand) -> tuple[StepOperand, Shared, Optional[AnyArray]]:
-        """What a step reads or writes besides, as jobs take it, and of what is copied back to the program's array what."""
+        """An operand that a step reads or writes besides the samples, as jobs take it: the operand, shared memory for
+        it, and the array to copy back to the program's, if any."""
         assert self.shapes is not None
         shape = operand_shape(own, self.shapes, self.given.shape, self.scheme.axis)
         dtype = operand_dtype(own, self._taken(own.step))
@@ -362,10 +363,10 @@ class Plan:
         assert pattern is not None  # _place has seen to that
         return Order(pattern, tuple(shared.place for shared in operands), further)
 
-    # What comes of it.
+    # The outcome.
 
     def can_be_repeated(self) -> bool:
-        """Whether the input is still there when a job was lost that may have begun to write."""
+        """True when the input is still there after the loss of a job that may have begun to write."""
         kept = all(part.copies_in is not None for part in self.parts) or file_place_of(self.given) is not None
         return kept and self.out is None
 
@@ -377,7 +378,7 @@ class Plan:
 
 
 def finished(made: AnyArray, scheme: Scheme, reduces: bool) -> Any:
-    """What the program gets of the results that a job has written."""
+    """The program's array, or number, from the results that a job has written."""
     if made.shape != scheme.final_shape:
         made = made.reshape(scheme.final_shape)
     if made.dtype != scheme.dtypes.final:
@@ -386,7 +387,7 @@ def finished(made: AnyArray, scheme: Scheme, reduces: bool) -> Any:
 
 
 def may_share(x: AnyArray, source: Place, y: AnyArray, target: Place) -> bool:
-    """Whether a job may have these as input and output: the same elements, or none in common."""
+    """True when a job may have these as input and output: they are the same elements, or have none in common."""
     if source.block is not target.block:
         return True
     if isinstance(x.base, Region) and isinstance(y.base, Region) and x.base is not y.base:

@@ -96,7 +96,7 @@ class _Window(pylops.LinearOperator):  # type: ignore[misc]
         return self._filter(kept, "zero")
 
     def _reach(self) -> int:
-        """How many outputs at either end "skip" leaves out."""
+        """The number of outputs at either end that "skip" leaves out."""
         return self.half_width
 
 

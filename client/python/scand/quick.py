@@ -82,7 +82,8 @@ def learn(plan: Plan) -> None:
 
 
 def run(client: Client, job: Ready) -> tuple[bool, Any]:
-    """Whether it was done, and the results. Raises what the job failed with, but where it can be repeated."""
+    """Runs a small job: returns True and the results, or False where the job was lost and can be repeated. Raises the
+    job's other errors."""
     request, (scheme, pattern), source, target = job
     x: Any = request.x
     results = request.out

@@ -58,8 +58,9 @@ def read(path: Union[str, os.PathLike[str]]) -> Traces:
 
 
 def open(path: Union[str, os.PathLike[str]]) -> Traces:
-    """The same without reading the samples: jobs read them themselves, so the file may be larger than all memory. Its arrays
-    are read-only; results are new arrays, or `out`. See scand.open_file."""
+    """Opens a SEG-Y file as read() does, but without reading the samples: the daemon reads them for each job, so the
+    file may be larger than all memory. The arrays are read-only; results are new arrays, or `out`. See
+    scand.open_file."""
     if os.stat(path).st_size < TEXT_BYTES + BINARY_BYTES:
         raise ValueError(f"{path}: {os.stat(path).st_size} bytes are no SEG-Y file, whose headers have {TEXT_BYTES + BINARY_BYTES}")
     return _traces(str(path), open_file(path, np.uint8))

@@ -145,7 +145,7 @@ class Allocator(PackageTest):
         self.same(scand.cumsum(x, copy=False), np.cumsum(x))
 
     def test_children(self):
-        """They have what there was, and what they make is their own; pickles are ordinary."""
+        """Child processes have the parent's arrays, and those that they make are their own; pickles are ordinary."""
         with scand.allocator():
             x = np.ones(COUNT)
             kept = np.ones(3 * COUNT)

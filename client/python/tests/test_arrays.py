@@ -251,7 +251,7 @@ class Scan(PackageTest):
         np.testing.assert_allclose(scand.scan(shifted, demean=True), np.cumsum(centred, -1), atol=1e-11)
 
     def test_trapezoids(self):
-        """As SciPy's cumulative_trapezoid with initial=0 has them, forward, backward, and of each other."""
+        """Trapezoids equal SciPy's cumulative_trapezoid with initial=0: forward, backward, and one of the other."""
 
         def forward(x):
             return np.concatenate([np.zeros_like(x[..., :1]), np.cumsum((x[..., 1:] + x[..., :-1]) / 2, -1)], -1)
@@ -545,7 +545,7 @@ class Chains(PackageTest):
             scand.run(x, [("scan", {"op": "affine", "coefficients": a})])
 
     def test_operands_of_values_between_steps(self):
-        """Which have the dtype of the results, whatever that of the samples is."""
+        """Operands of steps behind the first have the dtype of the results, whatever that of the samples is."""
         x = whole_numbers((4, 30)).astype("f4")
         h = whole_numbers((4, 30)) + 1 / 3
         steps = [("scan", {"passes": "forward"}), ("map", {"op": "mul", "other": h})]
@@ -554,7 +554,8 @@ class Chains(PackageTest):
         self.same(scand.run(bits, [("map", {"op": "add", "other": h.astype("f4")})], form="ibm32"), h.astype("f4") + np.float32(1))
 
     def test_maps_and_differences(self):
-        """What NumPy makes of the same numbers: exactly but for exp and log, which are within one unit of the last place."""
+        """Maps and differences equal NumPy's: exactly but for exp and log, which are within one unit of the last
+        place."""
         x = whole_numbers((6, 60)) + 0.5
         row, column = np.arange(1.0, 61), np.arange(1.0, 7).reshape(6, 1)
         for dtype in np.float64, np.float32:

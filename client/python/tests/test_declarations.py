@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the package believes of libscand: sizes, places and numbers are those of abi.txt, which the C compiler made.
+"""The package's declarations of libscand: sizes, offsets and numbers are those of abi.txt, which the C compiler made.
 
     test_declarations.py ABI.TXT
 """
@@ -15,7 +15,7 @@ from scand._library import lib, number, words
 
 
 def differences(line):
-    """What a line of abi.txt says, and what the package has instead."""
+    """A line of abi.txt: the package's number, and the line's."""
     if match := re.fullmatch(r"struct (\w+): (\d+) bytes", line):
         return ffi.sizeof(f"struct {match[1]}"), int(match[2])
     if match := re.fullmatch(r"struct (\w+)\.(\w+): at (\d+), (\d+) bytes", line):

@@ -172,7 +172,7 @@ class Device(PackageTest):
         self.assertEqual(len({x.place.block.serial for x in small}), 1)
 
     def test_a_worker_that_dies(self):
-        """What arrays held is lost, and new ones are made in other memory."""
+        """Arrays of a worker that died are lost, and new ones are made in other memory."""
         with Daemon() as daemon, scand.Client(daemon.socket) as client:
             small, large = (scand.device_array(np.ones(n), client=client) for n in (10, 1 << 18))
             os.kill(daemon.worker(), signal.SIGKILL)
@@ -507,7 +507,7 @@ class Fakes(PackageTest):
 
 
 def taken(capsule):
-    """What a consumer of DLPack does with a capsule."""
+    """The pointer of a capsule, taken as a consumer of DLPack does."""
     python = ctypes.pythonapi
     python.PyCapsule_GetPointer.restype, python.PyCapsule_GetPointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     python.PyCapsule_SetName.argtypes = (ctypes.py_object, ctypes.c_char_p)

@@ -29,7 +29,7 @@ class FileTest(PackageTest):
         gc.collect()
 
     def read_bytes(self):
-        """That the daemon has read of files."""
+        """The number of bytes that the daemon has read of files."""
         with self.daemon.client() as client:
             return client.call("server.stats").get("file_read_bytes", 0)
 
@@ -63,7 +63,7 @@ class Files(FileTest):
         self.same(ordinary, out)
 
     def test_small_jobs_read_it_anew(self):
-        """Also those that are like earlier ones on ordinary arrays."""
+        """Small jobs read the file anew, also those that are like earlier ones on ordinary arrays."""
         x = scand.open_file(self.path, np.float32, 1000)
         for value in range(3):
             scand.cumsum(np.ones(1000, np.float32))

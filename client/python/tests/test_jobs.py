@@ -63,7 +63,8 @@ class Jobs(PackageTest):
         self.assertFalse(first.cancelled())
 
     def test_callbacks(self):
-        """They are called once, in their order; one that fails is logged, and nobody else's trouble."""
+        """Callbacks are called once, in their order; one that fails is logged, and the others are called all the
+        same."""
         told, all_told = [], threading.Event()
         job = long_job()
         with self.assertLogs("scand"):

@@ -188,7 +188,7 @@ class Outliving(PackageTest):
         self.assertEqual(done.stdout, "10.0\n1")
 
     def test_trimmed_memory_is_nobodys(self):
-        """What connections have imported they give up with it."""
+        """Trimmed memory is given up by the connections that had imported it."""
         scand.cumsum(scand.asarray(np.ones(memory.LARGE_BYTES // 8)), copy=False)
         gc.collect()
         scand.trim()

@@ -39,7 +39,7 @@ class Modules(unittest.TestCase):
             graphlib.TopologicalSorter({**needs, "layout": {"client"}}).prepare()
 
     def test_importing_needs_little(self):
-        """What only some programs use is imported when they do."""
+        """Modules that only some programs use are imported when these need them."""
         program = "import sys, {}; print([name for name in {} if name in sys.modules])"
         some = ["asyncio", "concurrent.futures", "ctypes", "logging", "scand.pylops", "scand.dask", "scand.segy"]
         there = [

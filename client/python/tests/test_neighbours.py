@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What other packages take: operators of PyLops, arrays of Dask, SEG-Y files as segyio reads them. Parts are skipped where
-these packages, or the real files beside the source tree, are missing.
+"""The package beside others: operators of PyLops, arrays of Dask, SEG-Y files as segyio reads them. Parts are skipped
+where these packages, or the real files beside the source tree, are missing.
 """
 
 import importlib.util

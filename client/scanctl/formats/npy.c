@@ -174,7 +174,7 @@ static bool npy_dtype(const char *descr, enum scand_dtype *dtype)
     return false;
 }
 
-/* How NumPy makes samples that can be scanned of such a dtype, named by the letter of its kind. */
+/* Returns advice for a dtype of NumPy's, by the letter of its kind: a call that makes samples which can be scanned. */
 static const char *npy_advice(char kind)
 {
     switch (kind) {

@@ -154,7 +154,7 @@ static int su_pipe_detect(const struct input *input, const unsigned char *bytes,
     return 0;
 }
 
-/* What the first trace says. */
+/* The fields of the first trace's header. */
 struct first_trace {
     uint64_t ns;
     double dt;

@@ -48,7 +48,7 @@ static int step_fail(const struct parser *parser, const char *word, const char *
                 step->operation, word, why);
 }
 
-/* What the library says of the step that it calls "steps[0]" where this is the first. */
+/* Fails with the library's message, which calls this step by its number in the task, "steps[0]" for the first. */
 static int task_fail(const struct parser *parser, const char *word)
 {
     char prefix[24];
@@ -252,7 +252,7 @@ struct scand_task *pipeline_build(const struct pipeline *pipeline, const struct 
     return result ? NULL : task;
 }
 
-/* How many rows there are makes no difference: a single one is asked about. */
+/* Lengths do not depend on the number of rows, so the library is asked about a single row. */
 int pipeline_lengths(const struct pipeline *pipeline, const uint64_t *vectors, uint64_t lengths[2 + SCAND_STEPS_MAX],
                      struct error *error)
 {
@@ -275,7 +275,7 @@ int pipeline_lengths(const struct pipeline *pipeline, const uint64_t *vectors, u
     return status ? EX_USAGE : 0;
 }
 
-/* What a setter refuses, the submission tells. */
+/* Values that a setter refuses are reported by the submission, so setters are not checked here. */
 static int steps_submit(const void *context, const struct operands *operands, struct scand *daemon,
                         scand_progress *progress, void *progress_context, struct scand_job **out)
 {

@@ -103,7 +103,7 @@ static int batch_read(struct stream *stream, struct slot *slot, struct error *er
     return result;
 }
 
-/* What all rows share is read once, into the buffers of all batches. */
+/* Reads the operands that all rows share once, into the buffers of all batches. */
 static int vectors_read(struct stream *stream, struct error *error)
 {
     const struct partition *partition = stream->partition;
@@ -172,7 +172,7 @@ static int batch_write(struct stream *stream, const struct slot *slot, struct er
     }
     if (result_array->trace_header_bytes && !stream->partition->in_place)
         headers_copy(stream, slot);
-    /* What is not swapped is written at once. */
+    /* Bytes that are not swapped are written in one block. */
     uint64_t block =
         array_is_swapped(result_array, side->dtype) ? block_bytes(result_array, side->sample_bytes) : size_bytes;
     for (uint64_t done = 0; done < size_bytes; done += block) {

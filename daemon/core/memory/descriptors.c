@@ -10,7 +10,8 @@
 
 #define LOOP_BYTES MIB(1) /* that may be freed in the loop, some 0.1 ms */
 
-/* They are closed one at a time: the last descriptor of a file takes all its pages along, a second for 10 GiB. */
+/* Descriptors are closed one at a time: the last descriptor of a file frees all its pages, which takes a second for 10
+ * GiB. */
 struct closing {
     struct work work; /* first */
     struct service *service;

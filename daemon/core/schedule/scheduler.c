@@ -356,8 +356,8 @@ static struct job *user_choose(const struct scheduler *scheduler, const struct f
     return NULL;
 }
 
-/* What a user may be owed by a device on which it runs nothing now: only where it has something to run that another
- * device would be done with sooner, and not more than others can wait for. */
+/* Returns the time that a user may be owed by a device on which it runs nothing now: 0 unless the user has a job that
+ * another device would finish sooner, and never more than others can wait for. */
 static uint64_t owed_ns(const struct scheduler *scheduler, const struct fair_user *user, const struct station *station)
 {
     const struct ring *at = user->turn;

@@ -213,7 +213,7 @@ static cudaError_t open_descriptor(struct cuda_export *self, const struct export
     return e;
 }
 
-/* How far the memory reaches from its beginning. */
+/* Finds how far the memory reaches from its beginning. */
 static cudaError_t bytes_there(const struct cuda_export *self, uint64_t *out)
 {
     CUdeviceptr begin = (CUdeviceptr)(uintptr_t)self->begin, base;

@@ -12,7 +12,7 @@ static bool is_host(const struct span *span)
     return span->place == SCAND_PLACE_HOST;
 }
 
-/* Whether a step's samples cross PCIe; what is between steps does not, where it has a place of its own. */
+/* True when a step's samples cross PCIe; values between steps do not, where they have device memory of their own. */
 static bool step_is_mapped(const struct slot *slot, uint32_t step)
 {
     const struct chunk *chunk = slot->chunk;
@@ -28,7 +28,7 @@ static struct scan_rows row_step(const struct slot *slot, const struct scan_rows
     return chain_step(slot->chunk, rows, &slot->between, step);
 }
 
-/* That of the slot's rows, of which ragged ones begin with the chunk's. */
+/* Returns the number of the long row in the slot's rows: ragged ones begin with the chunk's first row. */
 static uint64_t row_of(const struct slot *slot)
 {
     return slot->rows.offsets ? 0 : slot->chunk->first;
@@ -67,7 +67,8 @@ static uint64_t workspace_bytes(const struct slot *slot)
     return most;
 }
 
-/* What is between steps must not be in the slot, which others have meanwhile. The row frees it. */
+/* Places the values between steps outside the slot, which other chunks use while the row is left off. The row frees
+ * them. */
 static int row_place_between(struct cuda_device *self, struct slot *slot)
 {
     struct sides *sides = &slot->sides;

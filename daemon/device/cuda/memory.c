@@ -24,7 +24,7 @@ int cuda_errno(struct cuda_device *self, cudaError_t e)
     return e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO;
 }
 
-/* What was discarded goes back before more is taken. */
+/* Frees discarded memory, so that it is there before more is taken. */
 static void free_unwanted(struct cuda_device *self)
 {
     struct long_row *row = atomic_exchange(&self->unwanted, NULL), *next;
@@ -113,7 +113,7 @@ int cuda_device_export_create(struct device *device, uint64_t size_bytes, enum s
     return cuda_errno(self, e);
 }
 
-/* What is wrong with a client's ticket is the client's to know, and nothing for the log. */
+/* Errors in a client's ticket are reported to the client alone, and not logged. */
 int cuda_device_export_open(struct device *device, const struct export_ticket *ticket, uint64_t offset,
                             uint64_t size_bytes, struct exported_memory **out, struct error *error)
 {

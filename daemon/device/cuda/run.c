@@ -1,4 +1,4 @@
-/* How chunks are launched: in order 1, or by what "algorithm" names. */
+/* Launches of chunks: in order 1, or by the variant that "algorithm" names. */
 #include "cuda_device.h"
 #include "daemon/device/between.h"
 #include "kernels/cuda/scan_cuda.h"
@@ -60,8 +60,8 @@ cudaError_t cuda_run_steps(struct cuda_device *self, const struct chunk *chunk, 
  */
 
 #define MEMORY_ALIGNMENT 256
-/* What a launch may do, in elements times the passes that each takes: of LIMIT_LAUNCH_MS at 10^10 in a second, which
- * any GPU does. */
+/* The work of one launch, in elements times the passes over each: LIMIT_LAUNCH_MS at 10^10 elements a second, which any
+ * GPU does. */
 #define LAUNCH_WORK (LIMIT_LAUNCH_MS * UINT64_C(10000000))
 
 #define TILES_LEAST 1024 /* some for each multiprocessor of the largest GPUs, which few rows have not */
@@ -167,7 +167,8 @@ cudaError_t cuda_run_check(struct cuda_device *self, const struct slot *slot)
  * Small chunks.
  */
 
-/* Where a small chunk's values are between its steps. Kernels of a stream follow each other, so it has one place. */
+/* Places a small chunk's values between steps. One place serves all small chunks, since kernels of a stream follow each
+ * other. */
 static const struct scan_rows *small_between(struct cuda_device *self, const struct chunk *chunk, cudaStream_t stream,
                                              struct scan_rows *out)
 {

@@ -10,8 +10,8 @@ static void slot_free_beyond(struct cuda_device *self, struct slot *slot)
     slot->beyond = NULL;
 }
 
-/* What is between a plain chunk's steps goes behind the other sides. Of a row for which there is no room it has memory
- * of its own while the chunk is out; if there is none, it stays in host memory. */
+/* Places the values between a plain chunk's steps behind the other sides. Values of a row without room there have
+ * memory of their own while the chunk is out; without such memory they stay in host memory. */
 static void slot_place_between(struct cuda_device *self, struct slot *slot)
 {
     struct sides *sides = &slot->sides;
@@ -30,7 +30,7 @@ static void slot_place_between(struct cuda_device *self, struct slot *slot)
     cudaGetLastError();
 }
 
-/* Where a side that is copied lies in the slot. */
+/* Returns the address in the slot of a side that is copied. */
 static void *side_at(const struct sides *sides, uint32_t number, int64_t outer_strides[SCAN_OUTER_MAX], int64_t *stride)
 {
     unsigned char *address;
@@ -87,7 +87,7 @@ static void slot_place_operands(struct slot *slot)
     slot->rows.device_offsets = slot->device_offsets;
 }
 
-/* How a plain chunk's samples are copied: ragged rows as a single one of all of them. */
+/* Plans the copies of a plain chunk's samples; ragged rows are copied as a single one of all their samples. */
 static void slot_plan_rows(struct cuda_device *self, struct slot *slot, struct chunk *chunk)
 {
     struct sides *sides = &slot->sides;
@@ -107,7 +107,7 @@ static void slot_plan_rows(struct cuda_device *self, struct slot *slot, struct c
     slot_place_rows(slot);
 }
 
-/* The same of any other chunk. */
+/* Plans the copies of any other chunk's operands. */
 static void slot_plan_operands(struct slot *slot, const struct chunk *chunk)
 {
     struct sides *sides = &slot->sides;
@@ -272,7 +272,8 @@ static int make_staging(struct cuda_device *self, struct slot *slot)
     return self->stage ? 0 : -ENOMEM;
 }
 
-/* What is copied by the processor before the upload, of what is read, or after the download, of what is written. */
+/* Sets the copies that the processor makes: of sides that are read before the upload, or of sides that are written
+ * after the download. */
 static void slot_set_task(struct slot *slot, enum staging staging)
 {
     const struct sides *sides = &slot->sides;
@@ -282,7 +283,7 @@ static void slot_set_task(struct slot *slot, enum staging staging)
             slot->task.sides[i] = slot_staged(slot, &sides->side[i], sides->at[i]);
 }
 
-/* Which of the slot's sides are staged, and how they are gathered. */
+/* Decides which of the slot's sides are staged, and sets the copies that gather them. */
 static int slot_stage(struct cuda_device *self, struct slot *slot)
 {
     const struct sides *sides = &slot->sides;
@@ -370,7 +371,7 @@ static cudaError_t slot_go_on_row(struct cuda_device *self, struct slot *slot)
     return slot->status ? cudaSuccess : cudaErrorNotReady;
 }
 
-/* Whether the chunk has passed its stage: cudaErrorNotReady when it has not. */
+/* Returns cudaSuccess when the chunk has passed its stage, cudaErrorNotReady when it has not. */
 static cudaError_t slot_look_at(struct cuda_device *self, struct slot *slot)
 {
     enum stage stage = slot->stage;
@@ -383,7 +384,7 @@ static cudaError_t slot_look_at(struct cuda_device *self, struct slot *slot)
     return stage == STAGE_KERNEL && e == cudaSuccess && !is_queued(slot) ? slot_go_on_row(self, slot) : e;
 }
 
-/* What has to be begun by hand behind a stage. */
+/* Begins the work behind a stage that no stream begins by itself. */
 static void slot_go_on(struct cuda_device *self, struct slot *slot, enum stage stage)
 {
     if (slot->status)
@@ -408,7 +409,7 @@ cudaError_t slot_look(struct cuda_device *self, struct slot *slot)
     return cudaSuccess;
 }
 
-/* What a chunk that checks values has found. */
+/* Reads the verdict of a chunk that checks values. */
 static void slot_read_verdict(struct slot *slot)
 {
     struct chunk *chunk = slot->chunk;

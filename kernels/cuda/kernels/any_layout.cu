@@ -60,7 +60,7 @@ uint64_t scan_any_layout_sum_bytes(const struct scan_rule *rule)
     return any_of(rule)->spine.sum_bytes;
 }
 
-/* How many thread blocks are resident depends on the samples, too. */
+/* The number of resident thread blocks also depends on the samples. */
 cudaError_t scan_any_layout_load(int shared_max)
 {
     cudaError_t error = cudaSuccess;

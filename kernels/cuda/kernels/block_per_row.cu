@@ -92,7 +92,7 @@ static enum variant variant_of(const struct scan_rule *rule)
     return VARIANT_COUNT;
 }
 
-/* Which of scan_kernels. */
+/* Returns an index into scan_kernels. */
 static int kernel_of(const struct scan_rule *rule, bool aligned)
 {
     const int variant = (int)variant_of(rule), kind = rule->kind == SCAND_KIND_EXCLUSIVE;

@@ -21,7 +21,7 @@ static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * VEC16_BYTES) + sizeof(stru
     }
 #define BY_KIND(SUM) VARIANT(SUM, SCAND_KIND_INCLUSIVE), VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
 
-/* As scan_sum_number has it; none for exclusive passes in f64 (select.c). */
+/* Variants in the order of scan_sum_number; exclusive passes in f64 have none (select.c). */
 static const struct cluster_variant variants[SCAN_SUMS] = {
     BY_KIND(sum_f32), VARIANT(sum_f64, SCAND_KIND_INCLUSIVE), {}, BY_KIND(sum_f2)};
 

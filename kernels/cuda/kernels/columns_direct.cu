@@ -41,14 +41,14 @@ static bool is_32_bits(enum scand_dtype form)
     return form == SCAND_DTYPE_I32 || form == SCAND_DTYPE_U32;
 }
 
-/* Whether integers have 32 bits in this machine's order on both sides: so have sums of them then, whose upper halves
- * nobody would see. */
+/* True when integers have 32 bits in this machine's order on both sides: 32-bit sums suffice, as nobody would see upper
+ * halves. */
 static bool is_short(const struct scan_rule *rule)
 {
     return is_32_bits(rule->input) && is_32_bits(rule->output);
 }
 
-/* Whether sums in f2 begin and end as f32, in all passes. */
+/* True when sums in f2 begin and end as f32, in all passes. */
 static bool is_f2_of_f32(const struct scan_rule *rule)
 {
     return rule->op == SCAND_OPERATOR_SUM && rule->accumulator == SCAND_ACCUMULATOR_F2 &&
@@ -134,16 +134,15 @@ static char *states_at(const struct scan_rule *rule, const struct scan_plan *sca
     return place;
 }
 
-/* Which items there are of a rule's launches. */
+/* Counts the strips and items of a rule's launches. */
 static void plan_items(struct direct_plan *plan, const struct scan_rule *rule, const struct scan_plan *scan)
 {
     plan->strips = (unsigned)strips_of(rule, scan);
     plan->items = plan->strips * plan->tiles;
 }
 
-/* Whether columns lie in pairs which a thread can read, or write, at once: of f32, of integers, or of a form of 2
- * bytes.
- */
+/* True when columns lie in pairs that a thread can read or write at once: of f32, of 32-bit integers, or of a form of 2
+ * bytes. */
 static bool side_has_pairs(const struct scan_plan *scan, const struct scan_side *side, enum scand_dtype form)
 {
     const int bytes = (int)codec_bytes(form);
@@ -196,7 +195,7 @@ static uint64_t cleared_bytes(const struct scan_rule *rule, const struct scan_pl
                                                 : COUNTERS_BYTES + state_bytes(rule, scan);
 }
 
-/* What the launch of a plan makes: the totals of its totals_pass, or all passes. */
+/* Sets the passes of a plan's launch: the totals of its totals_pass, or all passes. */
 static void plan_passes(struct direct_plan *plan)
 {
     const struct scan_plan *scan = &plan->any.scan;

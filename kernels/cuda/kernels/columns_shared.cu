@@ -49,7 +49,7 @@ uint64_t scan_columns_workspace_bytes(const struct scan_rule *rule, const struct
     return scan_plan_is_columns(plan) ? rule->pass_count * state_bytes(rule, plan, scan_plan_strips(plan)) : 0;
 }
 
-/* Whether strips begin with a vector in all their samples. */
+/* True when strips begin with a vector in all their samples. */
 static bool begins_slots(const struct scan_plan *plan, const struct scan_side *side)
 {
     uint64_t places = (uint64_t)(uintptr_t)side->base | (uint64_t)side->stride;
@@ -58,7 +58,7 @@ static bool begins_slots(const struct scan_plan *plan, const struct scan_side *s
     return places % VEC16_BYTES == 0;
 }
 
-/* Which strips there are. Those of a single axis begin with the first row. */
+/* Counts the strips. Strips of a single axis begin with the first row. */
 static void plan_strips(struct columns_plan *plan)
 {
     struct scan_plan *scan = &plan->scan;

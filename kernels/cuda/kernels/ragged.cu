@@ -5,7 +5,7 @@
 static_assert(RAGGED_SHARED + sizeof(ragged_shared<sum_f2>) + sizeof(rows_shared<sum_f32>) <= SELECT_RAGGED_BYTES,
               "what select.c takes for granted");
 
-/* As scan_sum_number has it. */
+/* Kernels in the order of scan_sum_number. */
 static const void *const kernels[SCAN_SUMS] = {
     (const void *)ragged_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
     (const void *)ragged_kernel<sum_f32, SCAND_KIND_EXCLUSIVE>,
@@ -20,7 +20,7 @@ static size_t sum_bytes(const struct scan_rule *rule)
     return rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(float) : sizeof(double);
 }
 
-/* Where the regions of the workspace begin, which lie one after the other. */
+/* Offsets of the regions of the workspace, which lie one after the other. */
 struct regions {
     uint64_t longs_at, states_at, states_bytes; /* of one pass */
     uint64_t items_at[RAGGED_CLASSES], size_bytes;

@@ -135,8 +135,8 @@ uint64_t scan_plan_columns(const struct scan_plan *plan)
     return plan->outer_rank == 1 ? plan->items / plan->blocks : plan->outer_shape[plan->outer_rank - 1];
 }
 
-/* Whether a tensor map can say where the samples are: all strides but that from column to column are multiples of a
- * vector and of the next smaller one. */
+/* True when a tensor map can describe where the samples are: all strides but the one from column to column are
+ * multiples of a vector and of the next smaller stride. */
 static bool side_has_map(const struct scan_plan *plan, const struct scan_side *side)
 {
     const uint64_t first = plan->outer_rank == 1 ? plan->first_row * sizeof(float) : 0;

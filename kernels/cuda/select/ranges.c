@@ -5,9 +5,9 @@
 #include "kernels/order1/order.h"
 #include "protocol/limits.h"
 
-/* What a launch takes for a sample. On an H200, with 132 SMs: sums of f32 and reductions of contiguous samples 1
- * to 4 ps, what the general and the affine kernels do up to 10, at other strides up to 4 times as much. Others are
- * taken to be as fast in each SM. */
+/* The time of a launch for a sample. On an H200, with 132 SMs: sums of f32 and reductions of contiguous samples take 1
+ * to 4 ps, the general and the affine kernels up to 10, other strides up to 4 times as much. Other devices are taken to
+ * be as fast in each SM. */
 #define PROCESSORS     132
 #define SUM_PS         3
 #define GENERAL_PS     10
@@ -21,8 +21,8 @@ static uint64_t parts_of(uint64_t whole, uint64_t part)
     return (whole + part - 1) / part;
 }
 
-/* What comes before the values, or the result: launches over all blocks, each with one for what is made of its totals.
- */
+/* Returns the number of rounds before the values, or the result: each has launches over all blocks, and one that joins
+ * their totals. */
 static uint64_t rounds_of(const struct scan_rule *rule)
 {
     return rule->operation == SCAND_OPERATION_REDUCE ? 1 : rule->pass_count + rule->demean;

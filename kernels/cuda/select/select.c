@@ -421,7 +421,7 @@ static bool takes_ranges(enum select_path path)
     }
 }
 
-/* What a device can run is bounded by what it is, and by what its kernels were compiled for. */
+/* Returns the longest row of a path on a device: bounded by the device, and by what its kernels were compiled for. */
 static uint64_t longest_of(const struct row *row, const struct select_device *device)
 {
     const uint64_t own = row->longest[architecture_of(device->capability)],
@@ -429,7 +429,7 @@ static uint64_t longest_of(const struct row *row, const struct select_device *de
     return own < code ? own : code;
 }
 
-/* What the table is asked. */
+/* A question to the table. */
 struct question {
     uint64_t facts, length;
     const struct select_device *device;
@@ -470,7 +470,7 @@ int select_run_ranges(const struct scan_rows *rows, const struct scan_plan *plan
     return paths_run(&question, run, context);
 }
 
-/* Whether devices that the kernels were compiled for ever take a path. */
+/* True when any device that the kernels were compiled for takes a path. */
 static bool is_compiled(enum select_path path, const struct select_device *device)
 {
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)

@@ -234,7 +234,7 @@ static __device__ __forceinline__ void add_inner(const warp_memory<T> &memory, i
     add_taps<false, true>(taps, even, odd, count - m, 0, 0, sums);
 }
 
-/* The same where some samples are not the row's; the thread's first is number `at` of it. */
+/* Adds taps as above where some samples lie outside the row; the thread's first is sample `at` of the row. */
 template <class T>
 static __device__ __forceinline__ void add_outer(const warp_memory<T> &memory, int64_t samples, int64_t at, int count,
                                                  int lane, T sums[OUTPUTS])
@@ -329,7 +329,7 @@ static __global__ void __launch_bounds__(32 * WARPS, sizeof(T) == sizeof(float) 
     }
 }
 
-/* Whether all samples and outputs are of a dtype, and aligned. */
+/* True when all samples and outputs are aligned elements of a dtype. */
 static bool are_plain(const struct step_rows *rows, enum scand_dtype dtype)
 {
     return rows->input.dtype == dtype && rows->output.dtype == dtype && step_is_aligned(rows, &rows->input) &&

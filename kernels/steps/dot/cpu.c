@@ -14,7 +14,7 @@ struct pair {
     const char *x0, *y0;
 };
 
-/* Where sample i lies. */
+/* Returns the address of sample i. */
 static inline const char *x_at(const struct pair *pair, uint64_t i)
 {
     return pair->x0 + (int64_t)i * pair->x->stride;
@@ -134,7 +134,7 @@ struct columns {
 
 typedef double lanes[DOT_COLUMNS];
 
-/* What is kept of rows side by side: the members of the group of each level that is not complete. */
+/* Sums of rows side by side: the members of the group of each level that is not complete. */
 #define LEVELS 4 /* above leaves: 2^24 samples */
 struct columns_scratch {
     lanes members[LEVELS][ORDER_FAN];
@@ -206,7 +206,7 @@ static void columns_total(const struct columns *columns, uint64_t first, uint64_
     memcpy(out, members[0][0], columns->count * sizeof *out);
 }
 
-/* So many rows, which lie along the last outer dimension. */
+/* Computes `count` rows, which lie along the last outer dimension. */
 static void run_columns(const struct step_rows *rows, uint64_t first, uint64_t count, struct columns_scratch *scratch)
 {
     const struct step_operand *x = &rows->input, *y = &rows->further[DOT_OTHER];

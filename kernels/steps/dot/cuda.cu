@@ -182,7 +182,7 @@ static __device__ double column_total(double (*members)[WARP], unsigned count, u
     return members[0][lane];
 }
 
-/* As join, for each lane. */
+/* Joins totals as join does, each lane for a row of its own. */
 static __device__ double column_join(double (*members)[ORDER_FAN][WARP], uint64_t number, uint64_t count, double total,
                                      unsigned lane)
 {

@@ -56,7 +56,7 @@ static void compute_integers(enum map_op op, bool is_signed, uint64_t *restrict 
 }
 
 /*
- * What a cast leaves in another class.
+ * Casts to another class.
  */
 
 /* Each dtype has a loop of its own. */
@@ -181,7 +181,7 @@ static struct line line_along(const struct step_rows *rows, uint64_t row, uint64
     };
 }
 
-/* The same element of all rows of the tile. */
+/* Returns the line of one element of all rows of the tile. */
 static struct line line_across(const struct step_rows *rows, const struct step_tile *tile, uint64_t i)
 {
     struct line line = line_along(rows, tile->first_row, i, i);

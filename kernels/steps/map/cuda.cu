@@ -70,7 +70,7 @@ static bool is_packed(const struct step_rows *rows, const struct step_operand *o
     return step_is_dense(rows, operand, rows->input.dtype, PACK_BYTES);
 }
 
-/* Whether rows can be read and written in packs. */
+/* True when rows can be read and written in packs. */
 static bool takes_packs(const struct step_rows *rows, const struct step_tiles *tiles)
 {
     return pack_has_dtype(rows->input.dtype) && !rows->offsets && !elements_cross_rows(rows) &&

@@ -167,7 +167,7 @@ static int64_t across_rows(const struct part *part, const struct step_operand *o
     return part->count > 1 ? operand->outer_strides[part->rows->outer_rank - 1] : 0;
 }
 
-/* What the bins have already. */
+/* Loads what the bins have before the rows are added. */
 static void get_cells(const struct part *part, bool integers, struct cells *cells)
 {
     const struct step_operand *onto = &part->rows->further[STACK_ONTO];
@@ -180,7 +180,7 @@ static void get_cells(const struct part *part, bool integers, struct cells *cell
     }
 }
 
-/* Those of all rows of a bin. Neighbours in the input are mostly neighbours in the output. */
+/* Stores a bin of all rows. Neighbours in the input are mostly neighbours in the output. */
 static void put_bin(const struct part *part, struct cells *cells, uint64_t bin)
 {
     const struct step_operand *output = &part->rows->output;

@@ -43,7 +43,7 @@ static __device__ __forceinline__ void put_sum(const struct stack &stack, enum s
     step_encode_integer(dtype, sum, at);
 }
 
-/* What samples are multiplied by: mostly nothing. */
+/* The factor of samples, which is mostly 1. */
 template <class T> struct factor {
     T alpha;
     bool scales;
@@ -61,7 +61,7 @@ template <class T> struct factor {
     }
 };
 
-/* What a bin of a row has already. */
+/* Returns what a bin of a row has before the rows are added. */
 template <class T>
 static __device__ __forceinline__ T get_cell(const struct step_rows &rows, uint64_t row, uint64_t bin)
 {

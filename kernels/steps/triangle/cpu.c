@@ -24,7 +24,7 @@ struct totals {
     f64_vector single[GROUP_VECTORS], twice[GROUP_VECTORS];
 };
 
-/* What is known of some chunks, which are a segment or several. */
+/* The sums of some chunks, each of one segment or several. */
 struct window {
     _Alignas(64) double sums[CHUNKS][TRIANGLE_SEGMENT_MAX + F64_LANES];        /* a vector may begin at the last one */
     _Alignas(64) double single[CHUNKS][LEAVES_MAX], twice[CHUNKS][LEAVES_MAX]; /* behind each leaf */
@@ -131,7 +131,8 @@ INLINE void leaf_sums(enum triangle_shape shape, const f64_vector *turned, doubl
         f64_store(twice, sums);
 }
 
-/* Which of the leaves of vector v are at least `least` leaves behind the begin of their run of `fan` leaves. */
+/* True in the lanes whose leaves of vector v are at least `least` leaves behind the begin of their run of `fan` leaves.
+ */
 INLINE i64_vector leaves_behind(int v, int fan, int least)
 {
     const i64_vector lanes = {F64_LIST(0, 1)};
@@ -253,7 +254,7 @@ INLINE void chunk_sums(const struct line *line, unsigned slot, int64_t first, in
         shape_sums(line, TRIANGLE_TRIANGLE, slot, first, end, samples, narrow);
 }
 
-/* Which chunk has a segment, and where it keeps its sums. */
+/* Returns the chunk of a segment. */
 static int64_t chunk_of(const struct line *line, int64_t segment)
 {
     return (segment + line->per_chunk) / line->per_chunk - 1; /* segments begin at -1 */

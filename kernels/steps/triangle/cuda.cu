@@ -24,7 +24,7 @@ static_assert(WARP == TRIANGLE_FAN && CHUNK == TRIANGLE_SEGMENT_MAX, "a group fo
 #define PITCH    PADDED(CHUNK)
 #define SEGMENTS (CHUNK / TRIANGLE_SEGMENT_MIN)
 
-/* Which sums an output takes from other segments than its own. */
+/* Bits for sums that an output takes from other segments than its own. */
 enum { FROM_AHEAD = 1, FROM_BEHIND = 2, LINES = 4 };
 
 struct window {
@@ -91,7 +91,7 @@ template <enum scand_dtype Dtype> struct samples {
         else
             return step_get_f64(dtype, at);
     }
-    /* The same of a word that is in registers. */
+    /* Decodes a word that is in registers as get() decodes one in memory. */
     static __device__ __forceinline__ auto decode(const char *at)
     {
         if constexpr (narrow)
@@ -277,7 +277,7 @@ static __device__ __forceinline__ double own_output(const struct window *window,
         triangle_line(&own, size, r + width >= size, r < reach, window->totals[slot][segment], before), r, own.scale);
 }
 
-/* As write_chunk. */
+/* Writes a chunk as write_chunk does, of outputs with half-widths of their own. */
 template <enum scand_dtype Dtype, enum triangle_shape Shape>
 static __device__ __forceinline__ void write_own_chunk(const struct window *window, const struct line<Dtype> &line,
                                                        const struct triangle &triangle, int shift, int slot,

@@ -43,8 +43,8 @@ static inline void repeat(const char *restrict words, uint64_t count, uint64_t t
             memcpy(to + (int64_t)(j * times + k) * stride, words + j * size, size);
 }
 
-/* The same of words of one type. Where they are close together, a vector of each, whose end the next word's vectors
- * overwrite. */
+/* Repeats words of one type. Words that lie close together are stored as a vector each, whose end the next word's
+ * vectors overwrite. */
 #define REPEAT_WORDS(NAME, WORD)                                                                                    \
     static void NAME(const char *restrict words, uint64_t count, uint64_t times, char *restrict to, int64_t stride) \
     {                                                                                                               \

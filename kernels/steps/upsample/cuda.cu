@@ -16,7 +16,7 @@ template <enum scand_dtype DTYPE>
 using element = std::conditional_t<pack<DTYPE>::size == 8, uint64_t,
                                    std::conditional_t<pack<DTYPE>::size == 4, uint32_t, uint16_t>>;
 
-/* What a pack is made of, of which the first output is the i-th of those of the samples from `from` on. */
+/* The sources of a pack whose first output is the i-th made from the samples from `from` on. */
 template <enum scand_dtype DTYPE> struct sources {
     element<DTYPE> bits[pack<DTYPE>::count];
 

@@ -22,7 +22,7 @@
 
 #define LOOK 256 /* tiles that a tile looks back at most */
 
-/* What a tile has published, one word so that it is seen whole: the kind above, the sum's bits below. */
+/* The published state of a tile in one word, so that it is seen whole: the kind above, the sum's bits below. */
 enum kind : uint32_t { NOTHING, TOTAL, PREFIX };
 
 struct progress {
@@ -79,7 +79,7 @@ GPU_INLINE float look_back(const unsigned long long *words, uint64_t number, flo
     return sum;
 }
 
-/* What lies before a tile. By the first warp, whose first lane publishes. */
+/* Returns the sum of all tiles before this one. The first warp calls it, and its first lane publishes. */
 GPU_INLINE float tile_carry(unsigned long long *words, uint64_t number, float total, float *sums)
 {
     if (number == 0) {

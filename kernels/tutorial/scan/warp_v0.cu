@@ -43,7 +43,7 @@ GPU_INLINE struct f2 lane_last(struct f2 value)
     return {lane_last(value.high), lane_last(value.low)};
 }
 
-/* This lane's inclusive prefix. */
+/* Returns this lane's inclusive prefix. */
 template <class Sum> GPU_INLINE typename Sum::type warp_scan(typename Sum::type sum, int lane)
 {
 #pragma unroll

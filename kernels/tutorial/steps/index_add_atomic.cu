@@ -21,7 +21,7 @@
 #define BLOCKS_MAX 256 /* thread blocks for a tile */
 #define F32        SCAND_DTYPE_F32
 
-/* What there is already, or zeros, before anything is added. */
+/* Fills the output with what index-add adds to, or with zeros. */
 static __global__ void __launch_bounds__(THREADS)
     index_add_begin(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
                     uint64_t begin)
