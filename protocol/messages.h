@@ -38,6 +38,7 @@
 #define kernel_MAX      LIMIT_MAPS
 #define job_row_MAX     LIMIT_MAPS
 #define client_row_MAX  LIMIT_MAPS
+#define user_row_MAX    LIMIT_MAPS
 #define trace_event_MAX LIMIT_MAPS
 #define then_step_MAX   SCAND_STEPS_MAX
 #define parameter_MAX   LIMIT_PARAMETERS
@@ -361,6 +362,33 @@
     X(S, user_connections,   U64, OPTIONAL, UINT64_MAX)        \
     X(S, quota_connections,  U64, OPTIONAL, UINT64_MAX)
 
+/* A user's numbers, on all connections. TOTAL only grows; NOW is how it stands. Y(X, S, member, type, text) */
+#define USER_NUMBERS(Y, X, S)                                                                  \
+    Y(X, S, connections,         NOW,   "connections open")                                    \
+    Y(X, S, connections_quota,   NOW,   "connections that the user may have")                  \
+    Y(X, S, jobs,                NOW,   "jobs queued or running")                              \
+    Y(X, S, jobs_quota,          NOW,   "jobs that the user may have")                         \
+    Y(X, S, host_bytes,          NOW,   "host memory in buffers, in whole segments of the pool") \
+    Y(X, S, host_quota_bytes,    NOW,   "host memory that the user may have")                  \
+    Y(X, S, device_bytes,        NOW,   "device memory in buffers")                            \
+    Y(X, S, device_quota_bytes,  NOW,   "device memory that the user may have")                \
+    Y(X, S, pinned_bytes,        NOW,   "imported memory that is pinned")                      \
+    Y(X, S, pinned_quota_bytes,  NOW,   "imported memory that may be pinned")                  \
+    Y(X, S, jobs_done,           TOTAL, "jobs done")                                           \
+    Y(X, S, jobs_failed,         TOTAL, "jobs failed")                                         \
+    Y(X, S, jobs_cancelled,      TOTAL, "jobs cancelled, or left by a client")                 \
+    Y(X, S, queued_us,           TOTAL, "time that the jobs done waited for their first chunk to start") \
+    Y(X, S, device_busy_us,      TOTAL, "its part of the time for which devices had work")
+#define USER_NUMBER(X, S, NAME, TYPE, TEXT) X(S, NAME, U64, OPTIONAL, UINT64_MAX)
+
+#define USER_ROW(X, S)                                         \
+    X(S, user, U64, REQUIRED, UINT32_MAX)                      \
+    USER_NUMBERS(USER_NUMBER, X, S)
+
+#define USERS_RESULT(X, S)                                     \
+    X(S, users, MAPS, REQUIRED, user_row)                      \
+    X(S, next,  U64,  OPTIONAL, UINT64_MAX)
+
 #define CLIENTS_RESULT(X, S)                                   \
     X(S, clients, MAPS, REQUIRED, client_row)                  \
     X(S, next,    U64,  OPTIONAL, UINT64_MAX)
@@ -452,6 +480,8 @@
     X(jobs_result, JOBS_RESULT)                       \
     X(client_row, CLIENT_ROW)                         \
     X(clients_result, CLIENTS_RESULT)                 \
+    X(user_row, USER_ROW)                             \
+    X(users_result, USERS_RESULT)                     \
     X(job_number, JOB_NUMBER)                         \
     X(trace_event, TRACE_EVENT)                       \
     X(trace_result, TRACE_RESULT)                     \
@@ -484,7 +514,8 @@
     X(job_run,        "job.run",        job_run_params,       job_submit_result)     \
     X(group_begin,    "group.begin",    group_begin_params,   job_number)            \
     X(group_end,      "group.end",      group_label,          nothing)               \
-    X(buffer_import_file, "buffer.import_file", buffer_import_file_params, buffer_id)
+    X(buffer_import_file, "buffer.import_file", buffer_import_file_params, buffer_id) \
+    X(server_users,   "server.users",   page_params,          users_result)
 
 /* Every notification, all from the daemon: X(name, method, params). */
 #define NOTIFICATIONS(X)                              \

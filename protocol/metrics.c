@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "messages.h"
+
 #define MICROSECONDS 1000000
 #define DEVICE_BUSY  "scand_device_busy_seconds_total"
 
@@ -90,20 +92,61 @@ void metrics_devices(FILE *file, const struct scand_device *devices, size_t coun
     }
 }
 
+/* A member's name and heading by Prometheus' rules. */
+struct family {
+    char name[96];
+    bool is_time, total;
+};
+
+static struct family family_of(const char *prefix, const char *member, bool total)
+{
+    const size_t length = strlen(member);
+    struct family family = {.is_time = length > 3 && !strcmp(member + length - 3, "_us"), .total = total};
+    snprintf(family.name, sizeof family.name, "%s%.*s%s%s", prefix, (int)(family.is_time ? length - 3 : length), member,
+             family.is_time ? "_seconds" : "", total ? "_total" : "");
+    return family;
+}
+
+static void family_heading(FILE *file, const struct family *family, const char *counted)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s: %s.", family->total ? "Since the daemon began" : "Now", counted);
+    heading(file, family->name, family->total ? "counter" : "gauge", text);
+}
+
 void metrics_counters(FILE *file, const struct scand_counter *counters, size_t count)
 {
     for (const struct scand_counter *counter = counters; counter < counters + count; counter++) {
-        char name[96], text[160];
-        size_t length = strlen(counter->name);
-        bool is_time = length > 3 && !strcmp(counter->name + length - 3, "_us");
-        snprintf(name, sizeof name, "scand_%.*s%s%s", (int)(is_time ? length - 3 : length), counter->name,
-                 is_time ? "_seconds" : "", counter->total ? "_total" : "");
-        if (strcmp(name, DEVICE_BUSY) == 0) /* which is told of each */
+        const struct family family = family_of("scand_", counter->name, counter->total);
+        if (strcmp(family.name, DEVICE_BUSY) == 0) /* which is told of each */
             continue;
-        snprintf(text, sizeof text, "%s: %s.", counter->total ? "Since the daemon began" : "Now", counter->text);
-        heading(file, name, counter->total ? "counter" : "gauge", text);
-        fprintf(file, "%s ", name);
-        number(file, counter->value, is_time);
+        family_heading(file, &family, counter->text);
+        fprintf(file, "%s ", family.name);
+        number(file, counter->value, family.is_time);
+    }
+}
+
+void metrics_users(FILE *file, const struct scand_user_info *users, size_t count)
+{
+    enum { NOW, TOTAL };
+    static const struct {
+        const char *name, *text;
+        size_t offset;
+        bool total;
+    } rows[] = {
+#define ROW(X, S, NAME, TYPE, TEXT) {#NAME, TEXT, offsetof(struct scand_user_info, NAME), TYPE},
+        USER_NUMBERS(ROW, , )
+#undef ROW
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && count > 0; i++) {
+        const struct family family = family_of("scand_user_", rows[i].name, rows[i].total);
+        family_heading(file, &family, rows[i].text);
+        for (const struct scand_user_info *user = users; user < users + count; user++) {
+            uint64_t value;
+            memcpy(&value, (const char *)user + rows[i].offset, sizeof value);
+            fprintf(file, "%s{user=\"%" PRIu32 "\"} ", family.name, user->user);
+            number(file, value, family.is_time);
+        }
     }
 }
 
@@ -137,4 +180,5 @@ void metrics_print(FILE *file, const struct metrics *metrics)
     metrics_devices(file, metrics->devices, metrics->device_count);
     metrics_counters(file, metrics->counters, metrics->counter_count);
     metrics_histograms(file, metrics->histograms, metrics->histogram_count);
+    metrics_users(file, metrics->users, metrics->user_count);
 }

@@ -16,10 +16,11 @@
 
 struct metrics {
     const char *server; /* name and release */
-    size_t device_count, counter_count, histogram_count;
+    size_t device_count, counter_count, histogram_count, user_count;
     struct scand_device devices[LIMIT_MAPS];
     struct scand_counter counters[METRICS_COUNTERS];
     struct scand_histogram histograms[METRICS_HISTOGRAMS];
+    const struct scand_user_info *users;
 };
 
 /* All of them, as a server scrapes them; the others print a part. */
@@ -27,5 +28,6 @@ void metrics_print(FILE *file, const struct metrics *metrics);
 void metrics_devices(FILE *file, const struct scand_device *devices, size_t count);
 void metrics_counters(FILE *file, const struct scand_counter *counters, size_t count);
 void metrics_histograms(FILE *file, const struct scand_histogram *histograms, size_t count);
+void metrics_users(FILE *file, const struct scand_user_info *users, size_t count);
 
 #endif

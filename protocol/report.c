@@ -19,6 +19,14 @@ void report_device(const struct msg_device *from, struct scand_device *device)
     device->bytes_per_s = from->bytes_per_s;
 }
 
+void report_user(const struct msg_user_row *from, struct scand_user_info *user)
+{
+#define COPY(X, S, NAME, TYPE, TEXT) user->NAME = from->NAME;
+    USER_NUMBERS(COPY, , )
+#undef COPY
+    user->user = (uint32_t)from->user;
+}
+
 size_t report_counters(const struct msg_stats_result *from, struct scand_counter *counters, size_t capacity)
 {
     enum { NOW, TOTAL };

@@ -15,6 +15,7 @@ enum { REPORT_COUNTERS = COUNTERS(REPORT_ONE, , ), REPORT_HISTOGRAMS = HISTOGRAM
 #undef REPORT_ONE
 
 void report_device(const struct msg_device *from, struct scand_device *device);
+void report_user(const struct msg_user_row *from, struct scand_user_info *user);
 /* Fill at most `capacity` and return how many. */
 size_t report_counters(const struct msg_stats_result *from, struct scand_counter *counters, size_t capacity);
 size_t report_histograms(const struct msg_histograms_result *from, struct scand_histogram *histograms, size_t capacity);

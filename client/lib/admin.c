@@ -137,9 +137,34 @@ int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, s
     return SCAND_OK;
 }
 
-static int metrics_collect(struct scand *daemon, struct metrics *metrics)
+int scand_users(struct scand *daemon, struct scand_user_info *users, size_t row_bytes, size_t capacity, size_t *count)
 {
-    metrics->server = daemon->server;
+    SESSION_GUARD(daemon);
+    struct msg_users_result page;
+    struct rows rows = {users, row_bytes, capacity, 0};
+    struct msg_page_params params = {0};
+    int code = rows_check(daemon, &rows);
+    if (code)
+        return (int)status_from_errno(code);
+    do {
+        code = call_run(daemon, &(struct call){.method = METHOD_server_users, .params = &params, .result = &page});
+        if (code)
+            return (int)status_from_errno(code);
+        for (uint32_t i = 0; i < page.users_count && !rows_are_full(&rows); i++) {
+            struct scand_user_info user;
+            report_user(&page.users[i], &user);
+            rows_add(&rows, &user, sizeof user);
+        }
+        params.from = page_after(params.from, page.next);
+    } while (params.from && !rows_are_full(&rows));
+    *count = rows.count;
+    return SCAND_OK;
+}
+
+/* `users`: room for LIMIT_USERS. */
+static int metrics_collect(struct scand *daemon, struct metrics *metrics, struct scand_user_info *users)
+{
+    *metrics = (struct metrics){.server = daemon->server, .users = users};
     int status =
         scand_stats(daemon, metrics->counters, sizeof *metrics->counters, METRICS_COUNTERS, &metrics->counter_count);
     if (status)
@@ -148,7 +173,11 @@ static int metrics_collect(struct scand *daemon, struct metrics *metrics)
                               &metrics->histogram_count);
     if (status)
         return status;
-    return scand_devices(daemon, metrics->devices, sizeof *metrics->devices, LIMIT_MAPS, &metrics->device_count);
+    status = scand_devices(daemon, metrics->devices, sizeof *metrics->devices, LIMIT_MAPS, &metrics->device_count);
+    if (status)
+        return status;
+    status = scand_users(daemon, users, sizeof *users, LIMIT_USERS, &metrics->user_count);
+    return status == SCAND_UNKNOWN_METHOD ? SCAND_OK : status; /* from a daemon that is older than this call */
 }
 
 /* The metrics as a string of their own, or NULL without memory. */
@@ -168,11 +197,13 @@ static char *metrics_text(const struct metrics *metrics)
 
 int scand_metrics(struct scand *daemon, char **text)
 {
-    struct metrics metrics = {.counter_count = 0};
-    int status = metrics_collect(daemon, &metrics);
+    struct metrics metrics;
+    struct scand_user_info *users = malloc(LIMIT_USERS * sizeof *users);
+    int status = users ? metrics_collect(daemon, &metrics, users) : SCAND_OK;
+    char *made = users && !status ? metrics_text(&metrics) : NULL;
+    free(users);
     if (status)
         return status;
-    char *made = metrics_text(&metrics);
     if (!made)
         return (int)status_from_errno(session_fail(daemon, -ENOMEM, "out of memory for the metrics"));
     *text = made;

@@ -7,8 +7,8 @@ static bool call_is_harmless(enum method method)
 {
     return method == METHOD_server_ping || method == METHOD_server_stats || method == METHOD_server_devices ||
            method == METHOD_server_kernels || method == METHOD_server_histograms || method == METHOD_server_jobs ||
-           method == METHOD_server_clients || method == METHOD_server_trace || method == METHOD_buffer_create ||
-           method == METHOD_buffer_import || method == METHOD_buffer_import_file ||
+           method == METHOD_server_clients || method == METHOD_server_users || method == METHOD_server_trace ||
+           method == METHOD_buffer_create || method == METHOD_buffer_import || method == METHOD_buffer_import_file ||
            method == METHOD_buffer_import_device || method == METHOD_group_begin;
 }
 

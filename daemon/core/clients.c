@@ -12,10 +12,17 @@ void client_hold(struct client *client)
     client->holds++;
 }
 
+void client_settle(struct client *client)
+{
+    client->user->counters.device_busy_ns += client->counters.device_busy_ns;
+    client->counters.device_busy_ns = 0;
+}
+
 void client_unhold(struct client *client)
 {
     if (--client->holds > 0)
         return;
+    client_settle(client);
     user_unhold(client->user);
     free(client);
 }

@@ -9,6 +9,8 @@
 
 void client_hold(struct client *client);
 void client_unhold(struct client *client); /* frees it after the last */
+/* Adds the device time of a client that is no longer listed to its user's. */
+void client_settle(struct client *client);
 
 /* True for root and the daemon's own user. */
 bool client_may_manage(const struct client *client);

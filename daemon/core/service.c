@@ -90,6 +90,7 @@ static void service_unlink(struct service *service, struct client *client)
     while (*at != client)
         at = &(*at)->next;
     *at = client->next;
+    client_settle(client);
     clients_count(client, -1);
 }
 

@@ -214,6 +214,9 @@ void service_tick(struct service *service);
 /* Fill in what server.stats and server.devices answer; the latter returns how many devices there are. */
 void service_describe_stats(struct service *service, struct msg_stats_result *out);
 uint32_t service_describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS]);
+/* Fills in a page of what server.users answers, from place *from of the table on, which becomes that of the next page,
+ * or 0 after the last. Returns how many users are on it. */
+uint32_t service_describe_users(struct service *service, uint64_t *from, struct msg_user_row out[LIMIT_MAPS]);
 /* Refuses new jobs from now on; ops->drained follows when the last has ended. Where a group is open, its client is to
  * know why there is no next job, so it follows when that was refused, or some time has passed. */
 void service_drain(struct service *service);

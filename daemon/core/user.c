@@ -84,13 +84,13 @@ struct user *user_find(struct user_table *table, uid_t uid)
 /* Takes a slot for a user, who goes on with what it was charged in that slot before. */
 static void user_begin(struct user *user, uid_t uid, const struct grants *grants)
 {
-    uint64_t account_ns[LIMIT_DEVICES] = {0}, connects_us = 0;
+    struct user begun = {.uid = uid, .holds = 1};
     if (user->uid == uid) {
-        memcpy(account_ns, user->fair.account_ns, sizeof account_ns);
-        connects_us = user->connects_us;
+        memcpy(begun.fair.account_ns, user->fair.account_ns, sizeof begun.fair.account_ns);
+        begun.connects_us = user->connects_us;
+        begun.counters = user->counters;
     }
-    *user = (struct user){.uid = uid, .holds = 1, .connects_us = connects_us};
-    memcpy(user->fair.account_ns, account_ns, sizeof account_ns);
+    *user = begun;
     user_grant(user, grants);
 }
 

@@ -64,6 +64,13 @@ struct feed_queue {
     uint64_t loads, load_bytes; /* chunks that are read or have been, and the memory for them */
 };
 
+/* Sums over a user's jobs and connections that have ended, since the worker began. */
+struct user_counters {
+    uint64_t jobs_done, jobs_failed, jobs_cancelled;
+    uint64_t queued_us; /* of the jobs done, from their arrival to the start of their first chunk */
+    uint64_t device_busy_ns;
+};
+
 struct user {
     uid_t uid;
     unsigned holds; /* how many its clients and buffers have; 0: the slot is free */
@@ -76,6 +83,7 @@ struct user {
     uint64_t connects_us;  /* until when its allowance of new connections is used up, at LIMIT_CONNECTS a second */
     uint64_t maps;         /* memory maps of its imports */
     uint64_t lent_fds;     /* descriptors that threads have, to close them or for imports that they prepare */
+    struct user_counters counters;
     struct pool_account pool;
     uint64_t offsets_bytes; /* offsets of its jobs */
     struct fair_user fair;  /* its place among the users of devices */
@@ -104,8 +112,8 @@ bool user_manages(const struct user_table *table, uid_t uid);
 /* The user with that uid, if it is there; NULL: it is not. */
 struct user *user_find(struct user_table *table, uid_t uid);
 /* The user with that uid, held once more; NULL when there are LIMIT_USERS others, the last LIMIT_USERS_KEPT of which
- * can only be users who manage. A user who comes back while no other has its slot has the accounts of device time and
- * the allowance of before: going away for a moment settles nothing. */
+ * can only be users who manage. A user who comes back while no other has its slot has the accounts of device time, the
+ * counters and the allowance of before: going away for a moment settles nothing. */
 struct user *user_acquire(struct user_table *table, uid_t uid);
 void user_hold(struct user *user);
 void user_unhold(struct user *user);

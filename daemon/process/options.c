@@ -253,6 +253,7 @@ static void fill_fields(struct options *options)
     options->chunk_bytes = number[SETTING_CHUNK];
     options->chunks = (uint32_t)number[SETTING_CHUNKS];
     options->metrics_listen = number[SETTING_METRICS_LISTEN];
+    options->metrics_users = number[SETTING_METRICS_USERS];
     options->watchdog_ms = 1000 * number[SETTING_WATCHDOG];
 }
 

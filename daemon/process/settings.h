@@ -35,6 +35,8 @@
       "that a device has at a time, 0: measured")                                                                      \
     X(METRICS_LISTEN,      DAEMON, "metrics-listen", LISTEN, 0, 0,               0,                                    \
       "HTTP for a Prometheus server of this machine")                                                                  \
+    X(METRICS_USERS,       DAEMON, "metrics-users", NUMBER, 0, 1,                0,                                    \
+      "1: that page names each user, too")                                                                             \
     X(WATCHDOG,            DAEMON, "watchdog",      NUMBER, 0, 3600,             5,                                    \
       "seconds after which a worker that hangs is ended, 0: never")                                                    \
     X(QUOTA_HOST_MEMORY,   QUOTA,  "host-memory",   SIZE,   0, GIB(1024),        GIB(16),   "in host buffers")         \

@@ -45,6 +45,7 @@ struct worker {
     struct listener listener;
     struct metrics_http http;
     int metrics_fd; /* -1: no http */
+    bool metrics_users;
     int channel_fd;
     struct device_threads device_threads;
     struct deferred deferred[LIMIT_HELPERS];
@@ -263,7 +264,21 @@ static void on_reload(uv_signal_t *signal, int number)
     configure(signal->data);
 }
 
-/* Writes the text that scanctl metrics prints. */
+/* Fills in all users, of whom there are LIMIT_USERS at most, and returns how many. */
+static size_t list_users(struct service *service, struct scand_user_info *users)
+{
+    struct msg_user_row page[LIMIT_MAPS];
+    uint64_t from = 0;
+    size_t count = 0;
+    do {
+        const uint32_t rows = service_describe_users(service, &from, page);
+        for (uint32_t i = 0; i < rows; i++)
+            report_user(&page[i], &users[count++]);
+    } while (from);
+    return count;
+}
+
+/* Writes the text that scanctl metrics prints, without users where they are not to be named. */
 static void write_metrics(void *context, FILE *file)
 {
     struct worker *worker = context;
@@ -271,12 +286,15 @@ static void write_metrics(void *context, FILE *file)
     struct metrics metrics = {.server = SERVICE_NAME};
     struct msg_stats_result stats;
     struct msg_device devices[LIMIT_MAPS];
+    struct scand_user_info users[LIMIT_USERS];
     service_describe_stats(service, &stats);
     metrics.device_count = service_describe_devices(service, devices);
     for (size_t i = 0; i < metrics.device_count; i++)
         report_device(&devices[i], &metrics.devices[i]);
     metrics.counter_count = report_counters(&stats, metrics.counters, METRICS_COUNTERS);
     metrics.histogram_count = report_histograms(&service->histograms, metrics.histograms, METRICS_HISTOGRAMS);
+    metrics.users = users;
+    metrics.user_count = worker->metrics_users ? list_users(service, users) : 0;
     metrics_print(file, &metrics);
 }
 
@@ -463,6 +481,7 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
     mallopt(M_MMAP_THRESHOLD, MIB(4)); /* fixes the threshold: larger blocks are never parts of a heap that all share */
     worker.metrics_fd = ends->metrics_fd;
     worker.channel_fd = ends->channel_fd;
+    worker.metrics_users = options->metrics_users;
     worker.shared_page = shared_page;
     worker.service = &shared_page->service;
     if (prepare(&worker, options, ends->store, &error)) {

@@ -20,7 +20,7 @@ import unittest
 
 from daemons import ON_CPU, Daemon, DaemonTest, children, main, scand
 from test_daemon_watch import SCANCTL, check_names, read_metrics
-from wire import TIMEOUT_S, Closed, eventually
+from wire import TIMEOUT_S, Closed, eventually, scan, tensor
 
 LIMIT_S = 5  # of a connection
 CONNECTIONS = 16
@@ -81,6 +81,10 @@ def still(text):
     return [line for line in text.splitlines() if not re.match("scand_(uptime|clients_)", line)]
 
 
+def without_users(text):
+    return "".join(line for line in text.splitlines(True) if not re.match("(# (HELP|TYPE) )?scand_user_", line))
+
+
 class Http(DaemonTest):
     @classmethod
     def setUpClass(cls):
@@ -122,8 +126,26 @@ class Http(DaemonTest):
         self.assertEqual(families["scand_clients_open"][1], {("scand_clients_open", ""): 1})
         done = subprocess.run([SCANCTL, "--socket", self.daemon.socket, "metrics"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(still(text), still(done.stdout))
-        self.assertEqual(families.keys(), read_metrics(done.stdout).keys())
+        all_families = read_metrics(done.stdout)
+        check_names(all_families)
+        self.assertEqual(still(text), still(without_users(done.stdout)))
+        self.assertEqual(families.keys(), {name for name in all_families if not name.startswith("scand_user_")})
+
+    def test_users(self):
+        """The page names users only where the daemon is told to."""
+        self.assertNotIn("scand_user_", self.answers())
+        port = free_port()
+        with Daemon(*ON_CPU, "--metrics-listen", f"127.0.0.1:{port}", "--metrics-users", "1") as daemon, daemon.client() as client:
+            memory = client.create(4096)
+            client.call("job.submit", scan(tensor(memory.buffer, [100])))
+            families = read_metrics(ask(port)[1])
+            done = subprocess.run([SCANCTL, "--socket", daemon.socket, "metrics"], capture_output=True, text=True)
+            self.assertEqual(families.keys(), read_metrics(done.stdout).keys())
+        check_names(families)
+        own = f'user="{os.geteuid()}"'
+        self.assertEqual(families["scand_user_jobs_done_total"][1], {("scand_user_jobs_done_total", own): 1})
+        self.assertEqual(families["scand_user_connections"][1], {("scand_user_connections", own): 1})
+        self.assertGreater(families["scand_user_queued_seconds_total"][1]["scand_user_queued_seconds_total", own], 0)
 
     def test_jobs_are_counted(self):
         name = "scand_jobs_done_total"

@@ -187,12 +187,17 @@ class Watch(unittest.TestCase):
         self.assertGreater(client["device_busy_us"], 0)
         self.assertEqual((client["user_device_bytes"], client["quota_device_bytes"]), (256 << 20, 16 << 30))
         self.assertEqual((client["user_jobs"], client["quota_jobs"]), (len(jobs), 2048))
+        user = next(user for user in self.ask("users") if user["user"] == os.geteuid())
+        self.assertEqual((user["device_bytes"], user["device_quota_bytes"], user["jobs_quota"]), (256 << 20, 16 << 30, 2048))
+        self.assertGreater(user["jobs"], 32)
         text = self.scanctl("clients")
         self.assertRegex(text, rf"(?m)^ +{client['client']} +\S+ +{os.getpid()} .* test$")
-        self.assertRegex(text, r"(?m)^\S+ +2 of 256 +\d+ of 2,048 +0 B of 16\.0 GiB +256\.0 MiB of 16\.0 GiB$")
+        text = self.scanctl("users")
+        self.assertRegex(text, r"(?m)^\S+ +2 of 256 +\d+ of 2,048 +0 B of 16\.0 GiB +256\.0 MiB of 16\.0 GiB +\d+ +0 ")
         work.client.close()
         self.assertTrue(eventually(lambda: not self.ask("jobs")))
         self.assertEqual(len(self.ask("clients")), 1)  # scanctl itself
+        self.assertGreater(self.ask("users")[0]["jobs_cancelled"], 32)
 
     def test_urgency(self):
         """Behind this user's other jobs a late one gives up; before them it need not."""

@@ -49,7 +49,7 @@ class Monitoring(unittest.TestCase):
     def test_all_names_are_the_daemons(self):
         needs_http()
         port = free_port()
-        with Daemon(*ON_CPU, "--metrics-listen", f"127.0.0.1:{port}"):
+        with Daemon(*ON_CPU, "--metrics-listen", f"127.0.0.1:{port}", "--metrics-users", "1") as daemon, daemon.client():
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as response:
                 known = set(re.findall(r"^(scand_\w+)", response.read().decode(), re.MULTILINE))
         asked = re.findall(r"\bscand_\w+", alerts() + " ".join(questions()))
@@ -97,7 +97,7 @@ class Prometheus(unittest.TestCase):
 
     def test_scrape(self):
         port = free_port()
-        with Daemon(*ON_CPU, "--metrics-listen", f"127.0.0.1:{port}") as daemon, daemon.client() as client:
+        with Daemon(*ON_CPU, "--metrics-listen", f"127.0.0.1:{port}", "--metrics-users", "1") as daemon, daemon.client() as client:
             memory = client.create(4096)
             for _ in range(JOBS):
                 client.call("job.submit", scan(tensor(memory.buffer, [100])))
@@ -111,6 +111,7 @@ class Prometheus(unittest.TestCase):
             holds("scand_jobs_done_total", JOBS)
             holds('scand_build_info{server=~"scand .*"}', 1)
             holds("scand_job_duration_seconds_count", JOBS)
+            holds("scand_user_jobs_done_total", JOBS)
             holds('scand_job_duration_seconds_bucket{le="+Inf"}', JOBS)
             median = self.query("histogram_quantile(0.5, scand_job_duration_seconds_bucket)")
             self.assertTrue(all(0 < value < 1 for value in median.values()) and len(median) == 1, median)

@@ -444,6 +444,19 @@ static void answer_clients(const struct fake *fake, struct fake_client *client, 
     send_result(client, message->msgid, &msg_clients_result_type, &result, NULL, 0);
 }
 
+static void answer_users(const struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    struct msg_users_result result = {.users_count = LIMIT_MAPS};
+    struct msg_page_params params;
+    struct error error;
+    must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.users");
+    result.next = fake->loop ? params.from : params.from < LIMIT_MAPS ? params.from + LIMIT_MAPS : 0;
+    for (uint32_t i = 0; i < LIMIT_MAPS; i++)
+        result.users[i] =
+            (struct msg_user_row){.user = params.from + i, .jobs = 5, .jobs_quota = 6, .queued_us = 1500000};
+    send_result(client, message->msgid, &msg_users_result_type, &result, NULL, 0);
+}
+
 static void answer_trace(struct fake_client *client, const struct message *message)
 {
     struct msg_trace_result result = {.events_count = 2, .next = 0};
@@ -528,6 +541,9 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
         break;
     case METHOD_server_clients:
         answer_clients(fake, client, message);
+        break;
+    case METHOD_server_users:
+        answer_users(fake, client, message);
         break;
     case METHOD_server_trace:
         answer_trace(client, message);

@@ -119,6 +119,46 @@ static void test_clients(void)
     rig_end();
 }
 
+static void test_users(void)
+{
+    rig_begin();
+    struct scand_user_info users[3 * LIMIT_MAPS];
+    size_t count = 0;
+    char *text = NULL;
+    CHECK_EQ(scand_users(session, users, sizeof *users, 3 * LIMIT_MAPS, &count), SCAND_OK);
+    CHECK_EQ(count, 2 * LIMIT_MAPS);
+    CHECK(users[63].user == 63 && users[63].jobs == 5 && users[63].jobs_quota == 6 && users[63].queued_us == 1500000);
+    CHECK_EQ(scand_users(session, users, sizeof *users, LIMIT_MAPS + 1, &count), SCAND_OK);
+    CHECK_EQ(count, LIMIT_MAPS + 1);
+    CHECK_EQ(scand_metrics(session, &text), SCAND_OK);
+    CHECK_CONTAINS(text, "# TYPE scand_user_queued_seconds_total counter\n");
+    CHECK_CONTAINS(text, "\nscand_user_queued_seconds_total{user=\"63\"} 1.500000\n");
+    CHECK_CONTAINS(text, "# TYPE scand_user_jobs_quota gauge\n");
+    free(text);
+    fake.loop = 1;
+    CHECK_EQ(scand_users(session, users, sizeof *users, 3 * LIMIT_MAPS, &count), SCAND_OK);
+    CHECK_EQ(count, LIMIT_MAPS);
+    rig_end();
+}
+
+/* Metrics of a daemon that does not know users are all others. */
+static void test_users_of_an_old_daemon(void)
+{
+    rig_begin();
+    struct scand_user_info user;
+    size_t count = 7;
+    char *text = NULL;
+    fake.fail_on = METHOD_server_users;
+    fake.fail_code = -ENOSYS;
+    CHECK_EQ(scand_users(session, &user, sizeof user, 1, &count), SCAND_UNKNOWN_METHOD);
+    CHECK_EQ(count, 7);
+    CHECK_EQ(scand_metrics(session, &text), SCAND_OK);
+    CHECK_CONTAINS(text, "scand_jobs_submitted_total 42\n");
+    CHECK(!strstr(text, "scand_user_"));
+    free(text);
+    rig_end();
+}
+
 static void test_histograms(void)
 {
     rig_begin();
@@ -197,9 +237,17 @@ static void test_rude_texts(void)
     rig_end();
 }
 
-static const struct test tests[] = {TEST(test_server),     TEST(test_kernels),    TEST(test_jobs),
-                                    TEST(test_clients),    TEST(test_histograms), TEST(test_trace),
-                                    TEST(test_cancel_job), TEST(test_rude_texts), TEST_END};
+static const struct test tests[] = {TEST(test_server),
+                                    TEST(test_kernels),
+                                    TEST(test_jobs),
+                                    TEST(test_clients),
+                                    TEST(test_histograms),
+                                    TEST(test_users),
+                                    TEST(test_users_of_an_old_daemon),
+                                    TEST(test_trace),
+                                    TEST(test_cancel_job),
+                                    TEST(test_rude_texts),
+                                    TEST_END};
 
 int main(int argc, char **argv)
 {

@@ -1,4 +1,5 @@
-/* The requests by which people watch and steer the service: server.jobs, server.clients, server.cancel, times. */
+/* The requests by which people watch and steer the service: server.jobs, server.clients, server.users, server.cancel,
+ * times. */
 #include "tests/unit/list_rig.h"
 
 static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t rows, uint64_t first)
@@ -170,6 +171,109 @@ static void clients_show_quotas(void)
         CHECK(row->user_connections == (annas ? 2 : 1) && row->quota_connections == 4);
     }
     CHECK(host_bytes > 0);
+    rig_end();
+}
+
+static struct msg_users_result users_from(struct caller *caller, uint64_t from)
+{
+    struct msg_users_result result = {0};
+    CHECK(granted(caller, METHOD_server_users, &(struct msg_page_params){from}, &result));
+    return result;
+}
+
+/* A user's row, from the first page. */
+static struct msg_user_row user_row(struct caller *caller, uid_t uid)
+{
+    const struct msg_users_result all = users_from(caller, 0);
+    for (uint32_t i = 0; i < all.users_count; i++)
+        if (all.users[i].user == uid)
+            return all.users[i];
+    CHECK(!"listed");
+    return (struct msg_user_row){0};
+}
+
+static void users_are_listed(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer), *bert = user_greet(BERT);
+    const struct grants grants = {.standard = {.weight = 1, .most = {1, 2, 3, 4, 5}}};
+    const uint64_t host_bytes = anna->client->user->used[QUOTA_HOST_MEMORY];
+    user_create(bert, 1000, SCAND_PLACE_DEVICE);
+    submit(anna, buffer, 8, 0);
+    submit(anna, buffer, 4, 8);
+    service_configure(&rig.service, &grants);
+    rig.now_us += 70;
+    const struct msg_user_row first = user_row(bert, ANNA), second = user_row(bert, BERT);
+    CHECK(first.connections == 1 && first.connections_quota == 4 && first.jobs == 2 && first.jobs_quota == 3);
+    CHECK(first.host_bytes == host_bytes && first.host_quota_bytes == 1 && first.pinned_quota_bytes == 5);
+    CHECK(first.jobs_done == 0 && first.queued_us == 0 && first.device_busy_us == 70);
+    CHECK(second.connections == 1 && second.device_bytes == 1000 && second.device_quota_bytes == 2);
+    CHECK(second.jobs == 0 && second.device_busy_us == 0);
+    rig_end();
+}
+
+/* Numbers of a user outlive connections, and the sums among them never fall. */
+static void users_come_back(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer), *bert = user_greet(BERT);
+    submit(anna, buffer, 8, 0);
+    submit(anna, buffer, 4, 8);
+    rig.now_us += 70;
+    rig_complete(0, 0);
+    rig_complete(0, 0);
+    rig.now_us += 7;
+    CHECK_EQ(user_row(bert, ANNA).device_busy_us, 77);
+    user_close(anna);
+    struct msg_user_row row = user_row(bert, ANNA);
+    CHECK(row.connections == 0 && row.jobs_done == 1 && row.device_busy_us == 77);
+    rig.now_us += 100; /* a chunk of the connection that is gone is still out */
+    CHECK_EQ(user_row(bert, ANNA).device_busy_us, 77);
+    rig_complete_all();
+    row = user_row(bert, ANNA);
+    CHECK(row.jobs == 0 && row.jobs_cancelled == 1 && row.host_bytes == 0 && row.device_busy_us == 177);
+    user_greet(ANNA);
+    row = user_row(bert, ANNA);
+    CHECK(row.connections == 1 && row.jobs_done == 1 && row.jobs_cancelled == 1 && row.device_busy_us == 177);
+    rig_end();
+}
+
+/* The third job waits until a chunk of the first one has come back. */
+static void waiting_is_counted(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer), *bert = user_greet(BERT);
+    const uint64_t own = user_create(bert, ROWS * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    submit(anna, buffer, 4, 0);
+    submit(anna, buffer, 4, 4);
+    submit(bert, own, 4, 0);
+    rig.now_us += 50;
+    rig_complete_all();
+    CHECK(!next_answer(bert, NULL, NULL).failed);
+    CHECK_EQ(user_row(bert, ANNA).queued_us, 0);
+    CHECK_EQ(user_row(bert, BERT).queued_us, 50);
+    CHECK_EQ(rig.service.histograms.job_queued.sum_us, 50);
+    rig_end();
+}
+
+static void users_come_in_pages(void)
+{
+    const uint64_t beyond[] = {LIMIT_MAPS + 8, LIMIT_USERS, UINT32_MAX, UINT64_MAX};
+    rig_begin();
+    struct caller *caller = user_greet(1000);
+    for (uid_t i = 1; i < LIMIT_MAPS + 8; i++)
+        CHECK(user_acquire(&rig.service.users, 1000 + i));
+    struct msg_users_result page = users_from(caller, 0);
+    CHECK(page.users_count == LIMIT_MAPS && page.next == LIMIT_MAPS);
+    CHECK_EQ(page.users[LIMIT_MAPS - 1].user, 1000 + LIMIT_MAPS - 1);
+    page = users_from(caller, page.next);
+    CHECK(page.users_count == 8 && page.next == 0 && page.users[7].user == 1000 + LIMIT_MAPS + 7);
+    for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++) {
+        page = users_from(caller, beyond[i]);
+        CHECK(page.users_count == 0 && page.next == 0);
+    }
+    for (uid_t i = 1; i < LIMIT_MAPS + 8; i++)
+        user_unhold(user_find(&rig.service.users, 1000 + i));
     rig_end();
 }
 
@@ -369,11 +473,25 @@ static void old_traces_are_forgotten(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(jobs_are_listed),     TEST(one_pass_is_named_alone),  TEST(jobs_come_in_pages),
-        TEST(pages_mix_clients),   TEST(clients_are_listed),       TEST(small_jobs_are_charged_by_bytes),
-        TEST(clients_show_quotas), TEST(clients_come_in_pages),    TEST(details_are_private),
-        TEST(who_may_cancel),      TEST(times_are_counted),        TEST(totals_go_on_with_the_next_service),
-        TEST(ends_are_traced),     TEST(old_traces_are_forgotten), TEST_END,
+        TEST(jobs_are_listed),
+        TEST(one_pass_is_named_alone),
+        TEST(jobs_come_in_pages),
+        TEST(pages_mix_clients),
+        TEST(clients_are_listed),
+        TEST(small_jobs_are_charged_by_bytes),
+        TEST(clients_show_quotas),
+        TEST(clients_come_in_pages),
+        TEST(users_are_listed),
+        TEST(users_come_back),
+        TEST(waiting_is_counted),
+        TEST(users_come_in_pages),
+        TEST(details_are_private),
+        TEST(who_may_cancel),
+        TEST(times_are_counted),
+        TEST(totals_go_on_with_the_next_service),
+        TEST(ends_are_traced),
+        TEST(old_traces_are_forgotten),
+        TEST_END,
     };
     return test_main(argc, argv, tests);
 }

@@ -354,7 +354,10 @@ int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row
 /* Fills in the histograms of its times. */
 int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t row_bytes, size_t capacity,
                      size_t *count);
-/* Counters, histograms and devices in Prometheus' text format, version 0.0.4: *text is a string for free(). */
+/* Fills in users who have connections, work or memory, and those who had some before. SCAND_UNKNOWN_METHOD: the daemon
+ * is older than this. */
+int scand_users(struct scand *daemon, struct scand_user_info *users, size_t row_bytes, size_t capacity, size_t *count);
+/* Counters, histograms, devices and users in Prometheus' text format, version 0.0.4: *text is a string for free(). */
 int scand_metrics(struct scand *daemon, char **text);
 /* Fill in jobs, or connections, of all users in the order of their numbers, the first being `from` or later, and set
  * *next to the `from` of what follows, 0 at the end. The list may change between two calls. On failure the array may

@@ -21,6 +21,7 @@
     X(stats, common_options, "[--json]", "print the daemon's counters")                                   \
     X(jobs, common_options, "[--json]", "list the jobs that wait or run")                                 \
     X(clients, common_options, "[--json]", "list the programs that are connected")                        \
+    X(users, common_options, "[--json]", "list the users: memory, jobs, quotas, waiting times")           \
     X(top, top_options, "[--once] [--json]", "watch devices, programs and jobs")                          \
     X(metrics, common_options, "", "print counters and times for Prometheus")                             \
     X(trace, common_options, "", "print what became of the latest jobs, for Chrome's viewer")             \

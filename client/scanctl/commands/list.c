@@ -1,9 +1,11 @@
 /*
- * jobs, clients: who uses the daemon, and for what.
+ * jobs, clients, users: who uses the daemon, and for what.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "client/scanctl/commands/snapshot.h"
+#include "client/scanctl/stream/remote.h"
 
 #define USE_BYTES (2 * GROUPED_BYTES)
 
@@ -67,41 +69,67 @@ static const char *use_of_things(uint64_t used, uint64_t most, char out[USE_BYTE
     return out;
 }
 
-static void user_line(const struct scand_client_info *client)
+static void users_table(const struct scand_user_info *users, size_t count)
 {
-    char user[USER_BYTES], connections[USE_BYTES], jobs[USE_BYTES], host[USE_BYTES], device[USE_BYTES];
-    printf("%-12s %16s %16s %24s %24s\n", user_name(client->user, user),
-           use_of_things(client->user_connections, client->quota_connections, connections),
-           use_of_things(client->user_jobs, client->quota_jobs, jobs),
-           use_of_bytes(client->user_host_bytes, client->quota_host_bytes, host),
-           use_of_bytes(client->user_device_bytes, client->quota_device_bytes, device));
+    printf("%-12s %14s %18s %24s %24s %9s %9s %10s %10s\n", "user", "connections", "jobs", "host memory",
+           "device memory", "done", "failed", "mean wait", "busy");
+    for (const struct scand_user_info *user = users; user < users + count; user++) {
+        char name[USER_BYTES], connections[USE_BYTES], jobs[USE_BYTES], host[USE_BYTES], device[USE_BYTES];
+        char wait[GROUPED_BYTES], busy[GROUPED_BYTES];
+        printf("%-12s %14s %18s %24s %24s %9" PRIu64 " %9" PRIu64 " %10s %10s\n", user_name(user->user, name),
+               use_of_things(user->connections, user->connections_quota, connections),
+               use_of_things(user->jobs, user->jobs_quota, jobs),
+               use_of_bytes(user->host_bytes, user->host_quota_bytes, host),
+               use_of_bytes(user->device_bytes, user->device_quota_bytes, device), user->jobs_done, user->jobs_failed,
+               duration(user->jobs_done ? user->queued_us / user->jobs_done : 0, wait),
+               duration(user->device_busy_us, busy));
+    }
 }
 
-static bool is_first_of_user(const struct snapshot *snapshot, const struct scand_client_info *client)
+static void user_members(struct json *json, const struct scand_user_info *user)
 {
-    for (const struct scand_client_info *other = snapshot->clients; other < client; other++)
-        if (other->user == client->user)
-            return false;
-    return true;
+    json_unsigned(json, "user", user->user);
+    json_unsigned(json, "connections", user->connections);
+    json_unsigned(json, "connections_quota", user->connections_quota);
+    json_unsigned(json, "jobs", user->jobs);
+    json_unsigned(json, "jobs_quota", user->jobs_quota);
+    json_unsigned(json, "host_bytes", user->host_bytes);
+    json_unsigned(json, "host_quota_bytes", user->host_quota_bytes);
+    json_unsigned(json, "device_bytes", user->device_bytes);
+    json_unsigned(json, "device_quota_bytes", user->device_quota_bytes);
+    json_unsigned(json, "pinned_bytes", user->pinned_bytes);
+    json_unsigned(json, "pinned_quota_bytes", user->pinned_quota_bytes);
+    json_unsigned(json, "jobs_done", user->jobs_done);
+    json_unsigned(json, "jobs_failed", user->jobs_failed);
+    json_unsigned(json, "jobs_cancelled", user->jobs_cancelled);
+    json_unsigned(json, "queued_us", user->queued_us);
+    json_unsigned(json, "device_busy_us", user->device_busy_us);
 }
 
-/* Prints each user once, beside its quotas. A user with a connection has one at least, unless the daemon does not say.
- */
-static void users_table(const struct snapshot *snapshot)
+static void users_json(const struct scand_user_info *users, size_t count)
 {
-    if (snapshot->client_count == 0 || snapshot->clients[0].user_connections == 0)
-        return;
-    printf("\n%-12s %16s %16s %24s %24s\n", "user", "connections", "jobs", "host memory", "device memory");
-    for (const struct scand_client_info *client = snapshot->clients;
-         client < snapshot->clients + snapshot->client_count; client++)
-        if (is_first_of_user(snapshot, client))
-            user_line(client);
+    struct json json = {.file = stdout};
+    json_open(&json, NULL, '[');
+    for (const struct scand_user_info *user = users; user < users + count; user++) {
+        json_open(&json, NULL, '{');
+        user_members(&json, user);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    putchar('\n');
 }
 
-static void clients_text(const struct snapshot *snapshot)
+static int query_users(struct scand *daemon, bool json, struct error *error)
 {
-    clients_table(snapshot);
-    users_table(snapshot);
+    size_t count = 0;
+    struct scand_user_info *users = calloc(USERS_MAX, sizeof *users);
+    if (!users)
+        return fail(error, EX_OSERR, "out of memory for the list of users");
+    const int status = scand_users(daemon, users, sizeof *users, USERS_MAX, &count);
+    if (!status)
+        (json ? users_json : users_table)(users, count);
+    free(users);
+    return status ? remote_error(daemon, status, "listing users", error) : 0;
 }
 
 static int query_clients(struct scand *daemon, bool json, struct error *error)
@@ -109,7 +137,7 @@ static int query_clients(struct scand *daemon, bool json, struct error *error)
     struct snapshot snapshot = {.client_count = 0};
     int result = snapshot_clients(&snapshot, daemon, error);
     if (!result)
-        (json ? clients_json : clients_text)(&snapshot);
+        (json ? clients_json : clients_table)(&snapshot);
     snapshot_free(&snapshot);
     return result;
 }
@@ -122,4 +150,9 @@ int command_jobs(int argc, char **argv, struct common_options *common, struct er
 int command_clients(int argc, char **argv, struct common_options *common, struct error *error)
 {
     return query_run(argc, argv, common, query_clients, error);
+}
+
+int command_users(int argc, char **argv, struct common_options *common, struct error *error)
+{
+    return query_run(argc, argv, common, query_users, error);
 }

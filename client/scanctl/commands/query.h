@@ -11,6 +11,7 @@
 #define KERNELS_MAX  128
 #define JOBS_MAX     4096
 #define CLIENTS_MAX  1024
+#define USERS_MAX    1280
 #define EVENTS_MAX   4096
 
 /* Asks, and prints the answer. */

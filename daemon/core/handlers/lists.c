@@ -1,7 +1,7 @@
 /*
- * Requests by which people look at the daemon and its jobs, and stop them: server.jobs, server.clients, server.trace
- * and server.cancel. Everybody sees who uses how much. The names and processes of programs, and what they compute, are
- * for their own user, root and the daemon's own user.
+ * Requests by which people look at the daemon and its jobs, and stop them: server.jobs, server.clients, server.users,
+ * server.trace and server.cancel. Everybody sees who uses how much. The names and processes of programs, and what they
+ * compute, are for their own user, root and the daemon's own user.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -202,6 +202,14 @@ int handle_server_clients(struct call *call, const struct msg_page_params *param
     for (uint32_t i = 0; i < result.clients_count; i++)
         describe_client(call, page.rows[i].client, &result.clients[i]);
     reply_result(call->client, call->msgid, &msg_clients_result_type, &result);
+    return 0;
+}
+
+int handle_server_users(struct call *call, const struct msg_page_params *params)
+{
+    struct msg_users_result result = {.next = params->from};
+    result.users_count = service_describe_users(call->service, &result.next, result.users);
+    reply_result(call->client, call->msgid, &msg_users_result_type, &result);
     return 0;
 }
 

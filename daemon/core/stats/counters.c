@@ -84,19 +84,65 @@ void service_describe_stats(struct service *service, struct msg_stats_result *ou
     }
 }
 
+static void describe_user(const struct user *user, uint64_t open_busy_ns, struct msg_user_row *out)
+{
+    const struct user_counters *counters = &user->counters;
+    *out = (struct msg_user_row){
+        .user = user->uid,
+        .connections = user->used[QUOTA_CONNECTIONS],
+        .connections_quota = user->most[QUOTA_CONNECTIONS],
+        .jobs = user->used[QUOTA_JOBS],
+        .jobs_quota = user->most[QUOTA_JOBS],
+        .host_bytes = user->used[QUOTA_HOST_MEMORY],
+        .host_quota_bytes = user->most[QUOTA_HOST_MEMORY],
+        .device_bytes = user->used[QUOTA_DEVICE_MEMORY],
+        .device_quota_bytes = user->most[QUOTA_DEVICE_MEMORY],
+        .pinned_bytes = user->used[QUOTA_PINNED_MEMORY],
+        .pinned_quota_bytes = user->most[QUOTA_PINNED_MEMORY],
+        .jobs_done = counters->jobs_done,
+        .jobs_failed = counters->jobs_failed,
+        .jobs_cancelled = counters->jobs_cancelled,
+        .queued_us = counters->queued_us,
+        .device_busy_us = (counters->device_busy_ns + open_busy_ns) / 1000,
+    };
+}
+
+uint32_t service_describe_users(struct service *service, uint64_t *from, struct msg_user_row out[LIMIT_MAPS])
+{
+    const struct user *slots = service->users.slots;
+    const uint64_t first = *from, end = service->users.slot_count;
+    uint64_t busy_ns[LIMIT_MAPS] = {0}; /* of connections that are open */
+    uint32_t count = 0;
+    service_charge_devices(service);
+    for (const struct client *client = service->clients; client; client = client->next) {
+        const uint64_t slot = (uint64_t)(client->user - slots);
+        if (slot >= first && slot - first < LIMIT_MAPS)
+            busy_ns[slot - first] += client->counters.device_busy_ns;
+    }
+    for (; count < LIMIT_MAPS && first < end && count < end - first; count++)
+        describe_user(&slots[first + count], busy_ns[count], &out[count]);
+    *from = first < end && end - first > count ? first + count : 0;
+    return count;
+}
+
 void counters_add_job(struct service *service, const struct job *job)
 {
     struct msg_stats_result *stats = &service->stats;
+    struct user_counters *user = &job->client->user->counters;
     stats->jobs_open--;
     if (job->outcome.code == 0) {
         stats->jobs_done++;
         job->client->counters.jobs_done++;
+        user->jobs_done++;
+        user->queued_us += job->times.queued_us;
         histogram_add(&service->histograms, &service->histograms.job_queued, job->times.queued_us);
         histogram_add(&service->histograms, &service->histograms.job_duration, job->times.total_us);
     } else if (job->outcome.code == -ECANCELED) {
         stats->jobs_cancelled++;
+        user->jobs_cancelled++;
     } else {
         stats->jobs_failed++;
+        user->jobs_failed++;
         stats->jobs_expired += job->outcome.code == -ETIME;
     }
 }

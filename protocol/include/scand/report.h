@@ -25,6 +25,20 @@ struct scand_device {
     uint64_t bytes_per_s;                  /* that were measured each way with such chunks; 0: not measured */
 };
 
+/* A user of the daemon, on all connections. Host memory counts in whole segments of the daemon's pool. */
+struct scand_user_info {
+    uint32_t user;
+    uint64_t connections, connections_quota; /* open, and allowed at a time */
+    uint64_t jobs, jobs_quota;               /* queued or running */
+    uint64_t host_bytes, host_quota_bytes;
+    uint64_t device_bytes, device_quota_bytes;
+    uint64_t pinned_bytes, pinned_quota_bytes; /* of imported memory */
+    /* Since the daemon's worker began. They begin anew for a user who left, once many others have come since. */
+    uint64_t jobs_done, jobs_failed, jobs_cancelled;
+    uint64_t queued_us;      /* that the jobs done waited for their first chunk to start */
+    uint64_t device_busy_us; /* its part of the time for which devices had work */
+};
+
 /* A counter of the daemon since it began, by its name. The unit comes last: jobs_done, pool_bytes, uptime_us. */
 struct scand_counter {
     const char *name; /* lives as long as the program */

@@ -118,11 +118,12 @@ void attack_flood_pings(struct attacker *self)
 
 static bool encode_list(struct encoded *out, uint32_t n)
 {
-    static const enum method methods[] = {METHOD_server_jobs, METHOD_server_clients, METHOD_server_trace};
+    static const enum method methods[] = {METHOD_server_jobs, METHOD_server_clients, METHOD_server_users,
+                                          METHOD_server_trace};
     static const struct msg_page_params page = {.from = 0};
-    if (n % 4 == 3)
+    if (n % 5 == 4)
         return encode_request(out, n, METHOD_server_histograms, &msg_nothing_type, NULL) == 0;
-    return encode_request(out, n, methods[n % 4], &msg_page_params_type, &page) == 0;
+    return encode_request(out, n, methods[n % 5], &msg_page_params_type, &page) == 0;
 }
 
 void attack_flood_lists(struct attacker *self)
