@@ -43,8 +43,8 @@ extern "C" {
 #define SCAN_OUTER_MAX (SCAND_RANK_MAX - 1)
 
 /*
- * What to compute. Between two passes the value of a float is rounded to the intermediate type; integers are left
- * alone. What is allowed goes by the class of the input (types.h, dtypes.h):
+ * The rule of a scan: what to compute. Between two passes the value of a float is rounded to the intermediate type;
+ * integers are left alone. What is allowed goes by the class of the input (types.h, dtypes.h):
  *
  * - f32: accumulator F32, F64 or F2; intermediate F32 or F64; output of class f32 or F64.
  * - f64: accumulator F64 or F2, the rest likewise; with F2 a sample enters as a double-word (f2_from_f64).
@@ -129,9 +129,9 @@ unsigned cpu_pool_threads(const struct cpu_pool *pool);
 int scan_cpu(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count);
 
 /*
- * The same in turns, to the same bits. cpu_task_create copies *rows (what it points to stays the caller's, and must
- * stay) and returns NULL without memory. cpu_task_run goes on with it: until it is done, which 0 says, or `over`, which
- * threads ask from time to time, is true: then it returns 1. Each turn gets on, however soon it is over. A row of
+ * Scans in turns, with the bits of scan_cpu. cpu_task_create copies *rows (what it points to stays the caller's, and
+ * must stay) and returns NULL without memory. cpu_task_run goes on with the task and returns 0 when it is done, or 1
+ * when `over`, which threads ask from time to time, is true. Each turn gets on, however soon it is over. A row of
  * several order blocks that is given alone is left off between blocks, others between some 2^16 samples or rows. Tasks
  * of one pool take turns; each is destroyed, done or not.
  */

@@ -1,5 +1,5 @@
 /*
- * How much memory the system still has for this process: who promises memory, or gives a sparse file its pages, looks
+ * Memory that the system still has for this process: whoever promises memory, or gives a sparse file its pages, looks
  * here first, because beyond it comes no error but the OOM killer.
  */
 #ifndef PROTOCOL_AVAILABLE_H
@@ -12,8 +12,8 @@
  * /proc and /sys/fs/cgroup: some 0.1 ms. Any thread. */
 uint64_t memory_available_bytes(void);
 
-/* The same with a folder in place of /, for tests; sets *limit to words for what limits it: "available memory of the
- * machine", say. It is static. */
+/* The available bytes by a folder in place of /, for tests; sets *limit to words for what limits them: "available
+ * memory of the machine", say. The words are static. */
 uint64_t memory_available_below(const char *root, const char **limit);
 
 #endif

@@ -68,7 +68,7 @@ const char *method_name(enum method method);
 /* The method of that name, which need not end in a zero; METHOD_COUNT: there is none. */
 enum method method_find(const char *name, size_t size);
 
-/* Where encoded bytes go: at most capacity of them. */
+/* A place for encoded bytes: at most capacity of them. */
 struct encoded {
     uint8_t *bytes;
     size_t size, capacity;

@@ -23,13 +23,13 @@ void connection_destroy(struct connection *connection);
 /* -1: it has no socket. */
 int connection_fd(const struct connection *connection);
 
-/* What carries a connection's bytes without a socket. Nothing of it waits. */
+/* Functions that carry a connection's bytes without a socket. None of them waits. */
 struct carrier {
     /* Takes some of the bytes, and with the first of them all descriptors, the carrier's from then on. Returns how many
      * bytes, or -EAGAIN, or another -errno when the connection is over. */
     int (*write)(void *context, const uint8_t *bytes, size_t size, const int *fds, size_t fd_count);
-    /* What has arrived, and the descriptors that came with it, LIMIT_MESSAGE_FDS at most, the caller's from then on.
-     * Returns how many bytes, 0 at the end, or -EAGAIN. */
+    /* Gives bytes that have arrived, and the descriptors that came with them, LIMIT_MESSAGE_FDS at most, the caller's
+     * from then on. Returns how many bytes, 0 at the end, or -EAGAIN. */
     int (*read)(void *context, uint8_t *bytes, size_t size, int *fds, size_t *fd_count);
     void (*close)(void *context);
 };

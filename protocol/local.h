@@ -16,8 +16,8 @@ struct local_library {
     /* A service. `wake` is called from any thread when there may be something to be read, or to be done. Returns 0, or
      * -errno and *error. */
     int (*open)(void (*wake)(void *context), void *wake_context, struct local **out, struct error *error);
-    /* What carries bytes to the service and back; its context is the service, which ends with it. What can be done at
-     * once is done while bytes are written or read. */
+    /* The functions that carry bytes to the service and back; their context is the service, which ends with the
+     * connection. Work that can be done at once is done while bytes are written or read. */
     struct carrier carrier;
     /* True when something can be read, or is to be done by reading. */
     bool (*is_ready)(const struct local *local);
@@ -25,7 +25,8 @@ struct local_library {
     uint64_t (*due_us)(const struct local *local);
 };
 
-/* What libscand-local exports; in a program that is linked with neither its shared nor its static library, NULL. */
+/* The table that libscand-local exports; in a program that is linked with neither its shared nor its static library,
+ * NULL. */
 extern const struct local_library scand_local_library;
 
 #endif

@@ -13,7 +13,7 @@ struct error;
 /* A new memfd of size_bytes, zero, with memory for every page, sealed against shrinking, growing and further seals.
  * Returns the descriptor or -errno; -ENOMEM: there is not as much memory. */
 int memory_create(uint64_t size_bytes);
-/* The same without memory: memory_fill is to give it some. */
+/* A memfd like that of memory_create, but without memory: memory_fill is to give it some. */
 int memory_create_sparse(uint64_t size_bytes);
 
 /* Checks a descriptor that a peer sent: a memfd of at least size_bytes that is, or can be, sealed; seals it (shrink,
@@ -21,8 +21,8 @@ int memory_create_sparse(uint64_t size_bytes);
  * Returns 0, or -EBADF, -ENOMEM with *error saying what is wrong. Slow where memory has to be found. */
 int memory_accept(int fd, uint64_t size_bytes, struct error *error);
 
-/* Its two halves: all but the pages, of which at most *missing_bytes have to be made; and pages for some of the bytes,
- * whose lack is -ENOMEM. */
+/* The two halves of memory_accept: all but the pages, of which at most *missing_bytes have to be made; and pages for
+ * some of the bytes, whose lack is -ENOMEM. */
 int memory_check(int fd, uint64_t size_bytes, uint64_t *missing_bytes, struct error *error);
 int memory_fill(int fd, uint64_t offset, uint64_t size_bytes);
 

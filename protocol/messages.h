@@ -189,7 +189,7 @@
 
 #define JOB_BATCH_PARAMS(X, S) X(S, jobs, JOBS, REQUIRED, LIMIT_BATCH_JOBS)
 
-/* How a job of a batch ended: times, or an error. */
+/* The end of a job of a batch: times, or an error. */
 #define JOB_OUTCOME(X, S)                                      \
     X(S, times, MAP, OPTIONAL, job_submit_result)              \
     X(S, error, MAP, OPTIONAL, failure)
@@ -209,7 +209,7 @@
 
 #define DEVICES_RESULT(X, S) X(S, devices, MAPS, REQUIRED, device)
 
-/* What `algorithm` may name. Operation and dtype are texts: a reader may be older than some of them. */
+/* A kernel that `algorithm` may name. Operation and dtype are texts: a reader may be older than some of them. */
 #define KERNEL_FIELDS(X, S)                                    \
     X(S, name,         TEXT,  REQUIRED, 0)                     \
     X(S, line,         PROSE, REQUIRED, 0)                     \
@@ -220,7 +220,8 @@
     X(S, reductions,   WORDS, OPTIONAL, reduction_words)       \
     X(S, dtype,        TEXT,  OPTIONAL, 0)
 
-/* What a step may do, from the list in operations.h. Words are texts here: a reader may be older than some of them. */
+/* A parameter or operand of a step, from the list in operations.h. Words are texts here: a reader may be older than
+ * some of them. */
 #define PARAMETER_FIELDS(X, S)                                 \
     X(S, name,     TEXT,  REQUIRED, 0)                         \
     X(S, kind,     TEXT,  REQUIRED, 0)                         \
@@ -256,7 +257,8 @@
 #define REFUSAL_COUNTER(STATUS, Y, X, S, NAME, WORD) \
     Y(X, S, NAME, OPTIONAL, TOTAL, "messages answered by the error " WORD)
 
-/* What the daemon counts since it began. TOTAL only grows; NOW is how it stands. Y(X, S, member, presence, type, text) */
+/* The daemon's counters. TOTAL counts since the daemon began, and only grows; NOW is the present number. Y(X, S,
+ * member, presence, type, text) */
 #define COUNTERS(Y, X, S)                                                                                  \
     Y(X, S, clients_accepted, REQUIRED, TOTAL, "connections accepted")                                     \
     Y(X, S, clients_open,     REQUIRED, NOW,   "connections open")                                         \
@@ -299,7 +301,8 @@
     Y(X, S, chunk_kernel,   "of chunks' kernels")                                                          \
     Y(X, S, chunk_download, "of chunks' downloads")
 
-/* How many took at most each of `bounds_us`, but more than the one before it, and last how many took longer. */
+/* A histogram of times: how many were at most each of `bounds_us`, but more than the bound before it, and last how many
+ * were longer. */
 #define HISTOGRAM_FIELDS(X, S)                                 \
     X(S, sum_us, U64,  REQUIRED, UINT64_MAX)                   \
     X(S, counts, U64S, REQUIRED, LIMIT_BUCKETS)

@@ -14,7 +14,7 @@
     X(READ, "read")         \
     X(WRITE, "write")
 
-/* Which part of an operand some rows of a job need. samples: an element for each sample that the step takes of them,
+/* The part of an operand that some rows of a job need. samples: an element for each sample that the step takes of them,
  * or, where the operand is written, that it leaves. rows: one for each row. vectors: a vector for each row, of a length
  * of its own; a tensor of one dimension is one for all rows. job: all of it, whichever rows they are; it has one
  * dimension. */
@@ -24,7 +24,7 @@
     X(VECTORS, "vectors")  \
     X(JOB, "job")
 
-/* Which dtypes an operand may have. input: those of the class of the step's input. float: those of any float. index:
+/* The dtypes that an operand may have. input: those of the class of the step's input. float: those of any float. index:
  * i32 and i64. */
 #define OPERAND_CLASSES(X) \
     X(INPUT, "input")      \

@@ -9,7 +9,7 @@
 
 #include "messages.h"
 
-/* How many counters and histograms there are. */
+/* The numbers of counters and of histograms. */
 #define REPORT_ONE(...) +1
 enum { REPORT_COUNTERS = COUNTERS(REPORT_ONE, , ), REPORT_HISTOGRAMS = HISTOGRAMS(REPORT_ONE, , ) };
 #undef REPORT_ONE

@@ -22,8 +22,8 @@ int socket_find(const char *given, char path[SOCKET_PATH_BYTES], char looked[SOC
 /* A connected, blocking, close-on-exec stream socket, or -ECONNREFUSED (also for a path that is not there) or another
  * -errno and *error. */
 int socket_connect(const char *path, struct error *error);
-/* The same in two steps: a socket, or -errno; and its connection, for which `fd` may also be what socket_make failed
- * with. The socket stays the caller's. One that does not block is refused where others wait for the daemon. */
+/* Connects in two steps: a socket, or -errno; and its connection, for which `fd` may also be the error of socket_make.
+ * The socket stays the caller's. A socket that does not block is refused where others wait for the daemon. */
 int socket_make(bool blocks);
 int socket_reach(int fd, const char *path, struct error *error);
 

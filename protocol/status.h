@@ -56,8 +56,8 @@ const char *words_join(const struct words *words, char *out, size_t size);
 
 uint64_t dtype_size_bytes(enum scand_dtype dtype);
 enum scand_class dtype_class(enum scand_dtype dtype);
-/* What a scan of such samples is kept in: `accumulator` itself unless it is AUTO. by_name: `algorithm` names the scan,
- * and all that it may name offer f32. */
+/* Returns the accumulator in which a scan of such samples is kept: `accumulator` itself unless it is AUTO. by_name:
+ * `algorithm` names the scan, and all that it may name offer f32. */
 enum scand_accumulator accumulator_of(enum scand_accumulator accumulator, enum scand_dtype samples, bool by_name);
 /* F32 or F64: what its values are rounded to between two passes. Of integers nobody asks; they are F32. */
 enum scand_dtype intermediate_of(enum scand_intermediate intermediate, enum scand_dtype samples);

@@ -1,5 +1,5 @@
 /*
- * What the test programs share: checks that print where and what, a list of tests, a seeded generator.
+ * Common parts of the test programs: checks that print where and what, a list of tests, a seeded generator.
  *
  * A test program is a list of functions: int main(int argc, char **argv) { return test_main(argc, argv, tests); } It
  * runs all of them, or those whose names contain an argument, or a part of those, and ends in "N passed, N failed, N

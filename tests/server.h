@@ -13,11 +13,11 @@ struct server {
 /* Starts `scand` with these arguments, NULL at their end, and waits until it has made its socket or ended. 0, or 1
  * after a line on stderr; after 0 server_stop comes last. */
 int server_start(struct server *server, const char *scand, const char *const *arguments);
-/* Whether it has ended by itself. Its exit status stays for server_stop. */
+/* True when the daemon has ended by itself. Its exit status stays for server_stop. */
 bool server_has_ended(const struct server *server);
 /* Asks it to end, and waits for that. */
 void server_stop(struct server *server);
-/* Its worker, the only child of the supervisor; 0 where there is none. */
+/* Returns the worker, the only child of the supervisor; 0 where there is none. */
 pid_t server_worker(const struct server *server);
 
 #endif

@@ -34,13 +34,13 @@ const char *scand_array_handler_name(void);
 
 /* The block that has this byte; false where none has. */
 bool scand_array_find(uint64_t address, struct scand_array_block *out);
-/* Whether there is a block of this number, in use or kept. */
+/* True when there is a block of this number, in use or kept. */
 bool scand_array_has(uint64_t serial);
 /* Somebody else may still write to this block: no other array gets its memory. */
 void scand_array_retire(uint64_t serial);
 /* Gives memory back that no array has. */
 void scand_array_trim(void);
-/* How many blocks are gone: it grows before their numbers are unknown. */
+/* The number of blocks that are gone: it grows before their numbers are unknown. */
 uint64_t scand_array_drops(void);
 
 #endif

@@ -2,9 +2,9 @@
 #define SCAND_PYTHON_CUDA_DRIVER_H
 
 /*
- * What the Python package calls of NVIDIA's driver, libcuda.so.1, where a program has that: declarations in plain C, as
- * cuda.h has them, so that neither building nor installing the package takes CUDA. All functions return a CUresult,
- * which is 0 when nothing is wrong.
+ * The functions of NVIDIA's driver, libcuda.so.1, that the Python package calls where a program has loaded it:
+ * declarations in plain C, as cuda.h has them, so that neither building nor installing the package takes CUDA. All
+ * functions return a CUresult, which is 0 when nothing is wrong.
  */
 #include <stddef.h>
 #include <stdint.h>

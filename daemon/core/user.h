@@ -20,8 +20,8 @@
 #include "daemon/core/schedule/loop_turns.h"
 
 // clang-format off
-/* What a user may have so much of at a time. The word is that of the setting.
- *  NAME           word             what is counted            what helps */
+/* Quotas: things of which a user may have so much at a time. The word is that of the setting. NAME word what is counted
+ * what helps */
 #define QUOTAS(X)                                                                                  \
     X(HOST_MEMORY,   "host-memory",   "bytes of host buffers",   "release a buffer")               \
     X(DEVICE_MEMORY, "device-memory", "bytes of device buffers", "release a buffer")               \
@@ -118,7 +118,7 @@ struct user *user_acquire(struct user_table *table, uid_t uid);
 void user_hold(struct user *user);
 void user_unhold(struct user *user);
 
-/* How many connections a user may open now, LIMIT_CONNECTS_AT_ONCE at most; also of a user who is not there. */
+/* Returns how many connections a user may open now, LIMIT_CONNECTS_AT_ONCE at most; also of a user who is not there. */
 unsigned user_connects_left(struct user_table *table, uid_t uid, uint64_t now_us);
 /* The user has opened one of them. */
 void user_count_connect(struct user *user, uint64_t now_us);

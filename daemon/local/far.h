@@ -19,7 +19,7 @@ void far_init(struct far *far, void (*wake)(void *context), void *context);
 int far_submit(struct far *far, struct chunk *chunk);
 /* True when chunks have come back. */
 bool far_is_ready(const struct far *far);
-/* Those that have, linked by next, oldest first. */
+/* Returns the chunks that have come back, linked by next, oldest first. */
 struct chunk *far_collect(struct far *far);
 /* Waits for the chunks that are out, which can still be collected. */
 void far_stop(struct far *far);

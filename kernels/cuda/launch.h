@@ -1,6 +1,6 @@
 /*
- * What the files scan_cuda_*.cu share: a device, and how kernels are loaded and launched on it. Functions return a
- * cudaError_t, and clear it where CUDA keeps it, so that the next call does not find it.
+ * Functions that all launchers use: a device, and how kernels are loaded and launched on it. They return a cudaError_t,
+ * and clear it where CUDA keeps it, so that the next call does not find it.
  */
 #ifndef KERNELS_CUDA_LAUNCH_H
 #define KERNELS_CUDA_LAUNCH_H
@@ -15,14 +15,14 @@
 
 #define SCAN_GRID_MAX 65535 /* thread blocks of a launch that has no reason for more */
 
-/* What a launcher answers where the device holds none of its thread blocks, or not all that have to be resident. It has
- * written nothing of the output then. */
+/* The answer of a launcher where the device holds none of its thread blocks, or not all that have to be resident.
+ * Nothing of the output has been written then. */
 #define SCAN_NO_ROOM cudaErrorCooperativeLaunchTooLarge
 static_assert(SCAN_NO_ROOM == SELECT_NO_ROOM, "the same number");
 
 struct work_queue;
 
-/* What scan_device_find finds out about the current device, and the streams of its launches. */
+/* The current device as scan_device_find has found it, and the streams of its launches. */
 struct scan_device : select_device {
     struct scan_progress *progress; /* in its memory */
     struct work_queue *queues;      /* likewise */
@@ -49,10 +49,10 @@ cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t
 cudaError_t scan_grid_of(struct scan_device *device, struct scan_plan *plan, uint64_t resident, int warps,
                          cudaStream_t stream, uint64_t *grid);
 
-/* What the warps of a stream's next launch share out its work by (cuda/exchange/work_queue.cuh). */
+/* Finds the queue by which the warps of a stream's next launch share out its work (cuda/exchange/work_queue.cuh). */
 cudaError_t scan_work_queue_of(struct scan_device *device, cudaStream_t stream, struct work_queue **queue);
 
-/* How many thread blocks an SM holds; 0 where it has too little shared memory. */
+/* Finds how many thread blocks an SM holds; 0 where it has too little shared memory. */
 cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
 
 /* Load a kernel; one that always has so many threads and bytes of dynamic shared memory, and find how many are

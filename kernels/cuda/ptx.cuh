@@ -10,7 +10,7 @@
 
 #define DEVICE static __device__ __forceinline__
 
-/* Whether the SMs have an engine that copies in bulk. */
+/* True when the SMs have an engine that copies in bulk. */
 #if __CUDA_ARCH__ >= 900
 #define HAS_BULK true
 #else
@@ -226,7 +226,7 @@ DEVICE void cp_async_16(unsigned target, const void *source)
 #endif
 }
 
-/* The same of the first `size` bytes; the others become zeros: 8.0. */
+/* cp.async of the first `size` of 16 bytes; the others become zeros: 8.0. */
 DEVICE void cp_async_16_zfill(unsigned target, const void *source, int size)
 {
 #if __CUDA_ARCH__ >= 800
@@ -285,7 +285,7 @@ DEVICE void fence_proxy_async()
 #endif
 }
 
-/* The same of shared memory alone: 9.0. */
+/* fence.proxy.async of shared memory alone: 9.0. */
 DEVICE void fence_proxy_async_shared()
 {
 #if __CUDA_ARCH__ >= 900
@@ -316,7 +316,7 @@ DEVICE void tma_load_2d(unsigned target, const void *map, int x, int y, unsigned
 #endif
 }
 
-/* The same of four axes. */
+/* cp.async.bulk.tensor of four axes: 9.0. */
 DEVICE void tma_load_4d(unsigned target, const void *map, int x, int y, int z, int w, unsigned mbarrier)
 {
 #if __CUDA_ARCH__ >= 900
@@ -328,7 +328,7 @@ DEVICE void tma_load_4d(unsigned target, const void *map, int x, int y, int z, i
 #endif
 }
 
-/* The same with a policy for the L2 cache. */
+/* cp.async.bulk.tensor of four axes, with a policy for the L2 cache: 9.0. */
 DEVICE void tma_load_4d(unsigned target, const void *map, int x, int y, int z, int w, unsigned mbarrier,
                         uint64_t policy)
 {
@@ -352,7 +352,7 @@ DEVICE void tma_store_4d(const void *map, int x, int y, int z, int w, unsigned s
 #endif
 }
 
-/* The same with a policy for the L2 cache. */
+/* The store by cp.async.bulk.tensor with a policy for the L2 cache: 9.0. */
 DEVICE void tma_store_4d(const void *map, int x, int y, int z, int w, unsigned source, uint64_t policy)
 {
 #if __CUDA_ARCH__ >= 900
@@ -401,7 +401,7 @@ DEVICE bool mbarrier_try_wait(unsigned mbarrier, int parity)
     return complete;
 }
 
-/* The same where other thread blocks of the cluster have written: 9.0. */
+/* mbarrier.try_wait where other thread blocks of the cluster have written: 9.0. */
 DEVICE bool mbarrier_try_wait_cluster(unsigned mbarrier, int parity)
 {
     unsigned complete = 1;

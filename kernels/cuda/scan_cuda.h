@@ -63,12 +63,12 @@ struct scan_part {
  * which few short rows have; 0: with none. */
 int scan_cuda_group(const struct scan_rows *rows, uint64_t count);
 
-/* As scan_cuda for each of up to SCAN_TOGETHER parts of one group, but with one launch for all or, of larger
- * descriptions, two. They need no workspace. */
+/* Scans each of up to SCAN_TOGETHER parts of one group, as scan_cuda does, but with one launch for all or, of larger
+ * descriptions, two. These parts need no workspace. */
 int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUstream_st *stream);
 
-/* How it would scan them, if the device has room for that: a word of select.h's list, or "" where scan_cuda would fail
- * at once. */
+/* Returns the path by which scan_cuda would scan rows, if the device has room for it: a word of select.h's list, or ""
+ * where scan_cuda would fail at once. */
 const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_t count);
 
 #ifdef __cplusplus

@@ -21,14 +21,14 @@ struct scan_choice {
 };
 
 /*
- * As scan_cuda, with the same workspace, but by a path, if its kernel can scan such rows, or by what another compute
- * capability would choose. SELECT_UNFIT: the path's kernel cannot scan such rows; SELECT_NO_ROOM: this device has no
- * room for its thread blocks. Of ragged rows those that are too long for the path are scanned as scan_cuda would.
+ * Scans rows as scan_cuda does, with the same workspace, but by a path, if its kernel can scan such rows, or by what
+ * another compute capability would choose. SELECT_UNFIT: the path's kernel cannot scan such rows; SELECT_NO_ROOM: this
+ * device has no room for its thread blocks. Ragged rows that are too long for the path are scanned as scan_cuda would.
  */
 int scan_cuda_by(const struct scan_choice *choice, const struct scan_rows *rows, uint64_t first, uint64_t count,
                  void *workspace, struct CUstream_st *stream);
 
-/* Whether the path can scan them, on this device and as far as the table knows: it may have no room. */
+/* True when the path can scan such rows, on this device and as far as the table knows: it may have no room. */
 bool scan_cuda_can(enum select_path path, const struct scan_rows *rows, uint64_t first, uint64_t count);
 
 #ifdef __cplusplus

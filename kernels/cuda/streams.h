@@ -1,7 +1,7 @@
 /*
- * Which streams of a device have launched something. What a stream has launched runs in order, one after the other, so
- * that launches which leave a place as they found it need one for each stream, and never meet another's there, however
- * long they wait. Plain C, so that it is tested without a GPU.
+ * The streams of a device that have launched something. Launches of a stream run in order, one after the other, so that
+ * launches which leave a place as they found it need one for each stream, and never meet another's there, however long
+ * they wait. Plain C, so that it is tested without a GPU.
  */
 #ifndef KERNELS_CUDA_STREAMS_H
 #define KERNELS_CUDA_STREAMS_H
@@ -25,7 +25,7 @@ static inline int streams_number(struct streams *streams, const void *stream)
     return streams->count++;
 }
 
-/* When nothing is on its way on any of them. */
+/* Forgets all streams, when nothing is on its way on any of them. */
 static inline void streams_forget(struct streams *streams)
 {
     streams->count = 0;

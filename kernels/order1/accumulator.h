@@ -1,6 +1,6 @@
 /*
- * What an operator has made of some samples, in each accumulator: how such a value begins, how samples and other values
- * are added, and what it is rounded to. It is called a sum whatever the operator, since sums are the first and usual
+ * Accumulators: the value that an operator makes of some samples, how it begins, how samples and other values are
+ * added, and what it is rounded to. The value is called a sum whatever the operator, since sums are the first and usual
  * case.
  */
 #ifndef KERNELS_ORDER1_ACCUMULATOR_H
@@ -49,7 +49,7 @@ union sum {
     } map;
 };
 
-/* What decides how sums are computed. */
+/* The parameters that decide how sums are computed. */
 struct arithmetic {
     enum scand_operator op;
     enum scand_accumulator accumulator; /* not AUTO */

@@ -7,7 +7,7 @@
 
 #include "kernels/steps/step.h"
 
-/* Whether neighbours in memory are rather elements of neighbouring rows than of one row. */
+/* True when neighbours in memory are rather elements of neighbouring rows than of one row. */
 CODEC_INLINE bool elements_cross_rows(const struct step_rows *rows)
 {
     const int64_t along = rows->output.stride, across = rows->output.outer_strides[0];

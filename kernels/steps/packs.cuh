@@ -46,7 +46,7 @@ template <enum scand_dtype DTYPE> struct alignas(PACK_BYTES) pack {
     }
 };
 
-/* Whether rows can be read and written in packs of the dtype of their input. */
+/* True when rows can be read and written in packs of a dtype. */
 static inline bool pack_has_dtype(enum scand_dtype dtype)
 {
     return dtype == SCAND_DTYPE_F32 || dtype == SCAND_DTYPE_F64 || dtype == SCAND_DTYPE_F16 ||

@@ -1,5 +1,5 @@
 /*
- * How tiles are run on a GPU: a thread block for each, in launches of as many as a grid may have.
+ * Tiles on a GPU: a thread block for each, in launches of as many as a grid may have.
  */
 #ifndef KERNELS_STEPS_STEP_CUH
 #define KERNELS_STEPS_STEP_CUH
@@ -16,8 +16,8 @@ static __device__ __forceinline__ struct step_tile step_block_tile(const struct 
     return step_tile_at(&tiles, begin + blockIdx.x);
 }
 
-/* Whether all rows of an operand are elements of a dtype, one after another, that begin at multiples of so many bytes.
- */
+/* True when all rows of an operand are elements of a dtype, one after another, that begin at multiples of so many
+ * bytes. */
 static inline bool step_is_dense(const struct step_rows *rows, const struct step_operand *operand,
                                  enum scand_dtype dtype, uint32_t bytes)
 {
@@ -27,7 +27,7 @@ static inline bool step_is_dense(const struct step_rows *rows, const struct step
     return operand->dtype == dtype && operand->stride == (int64_t)codec_bytes(dtype) && (misaligned & (bytes - 1)) == 0;
 }
 
-/* Whether all elements of an operand lie at multiples of their size. */
+/* True when all elements of an operand lie at multiples of their size. */
 static inline bool step_is_aligned(const struct step_rows *rows, const struct step_operand *operand)
 {
     uint64_t misaligned = (uint64_t)(uintptr_t)operand->origin | (uint64_t)operand->stride;

@@ -71,7 +71,7 @@ struct step_tile {
     uint64_t first_row, row_count, begin, end;
 };
 
-/* How large tiles are. Of ragged rows they are whole rows. */
+/* The size of tiles. Tiles of ragged rows are whole rows. */
 struct step_tiling {
     uint64_t rows, elements;
 };
@@ -107,8 +107,9 @@ struct step_kernel {
     struct step_tiling (*tiling)(const struct step_rows *rows, const void *params);
     /* Elements that are still worth a thread block, where a GPU would have few tiles. 0: tiles stay as they are. */
     uint64_t least_elements;
-    /* What the values of a further operand must be below, an index: from index_from on. A job makes sure of it before
-     * it writes anything, and tiles leave out others all the same. 0, as where this is NULL: they may be anything. */
+    /* Returns the bound below which the values of a further operand must lie, an index: from index_from on. A job
+     * checks them before it writes anything, and tiles leave out others all the same. 0, as where this function is
+     * NULL: values may be anything. */
     uint64_t (*index_below)(const void *params, uint32_t further);
     uint64_t index_from;
     const struct step_parts *parts; /* NULL: rows are not divided */
@@ -124,7 +125,7 @@ enum step_kernel_id { STEP_KERNELS(X) STEP_KERNEL_COUNT };
 struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct step_rows *rows, const void *params,
                                 uint64_t first, uint64_t count);
 
-/* The same in at least so many tiles, as far as the kernel allows: tiles are halved. */
+/* Halves tiles until there are at least so many, as far as the kernel allows. */
 struct step_tiles step_tiles_halved(const struct step_kernel *kernel, struct step_tiles tiles, uint64_t least);
 
 /* The parts of rows that a kernel divides; NULL: it does not. */

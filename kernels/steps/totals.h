@@ -88,7 +88,7 @@ static inline double totals_tile(const double terms[ORDER_TILE], uint64_t count)
     return totals_join(leaves, leaf);
 }
 
-/* As totals_define, of a tile or a larger group. */
+/* The total of a tile or a larger group, as totals_define defines it. */
 static inline double totals_row(totals_load *load, const void *row, uint64_t first, uint64_t count, uint64_t size)
 {
     double members[ORDER_FAN];

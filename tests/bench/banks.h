@@ -13,8 +13,8 @@ extern "C" {
 
 // clang-format off
 /*
- * Which element lane t loads; elements are as wide as the access. A "quarter" is of a warp: 8 lanes.
- *  name                                   element */
+ * The element that lane t loads; elements are as wide as the access. A "quarter" is of a warp: 8 lanes. name
+ * element */
 #define BANK_PATTERNS(X)                              \
     X("stride 1",                          t)         \
     X("stride 2",                          t * 2)     \

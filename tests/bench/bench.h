@@ -1,4 +1,4 @@
-/* What the benchmarks share: rows of the table that scand-bench prints, medians, a clock. */
+/* Functions that all benchmarks use: rows of the table that scand-bench prints, medians, a clock. */
 #ifndef TESTS_BENCH_H
 #define TESTS_BENCH_H
 
@@ -105,7 +105,7 @@ int bench_devices(struct bench_table *table, const char *scand);
 int bench_endurance(const char *scand, int argc, char **argv);
 /* Measures how soon a daemon is back; prints and takes words likewise. */
 int bench_restart(const char *scand, int argc, char **argv);
-/* What attacks of one user do to another; likewise. */
+/* Measures what one user's attacks do to another user; prints and takes words likewise. */
 int bench_hostile(const char *scand, int argc, char **argv);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What scand-bench kernels measures of the default path, one row each: to measure something else, add a row to the list
- * in cases.c.
+ * The cases in which `scand-bench kernels` measures the default path, one row each: to measure another, add a row to
+ * the list in cases.c.
  */
 #ifndef TESTS_BENCH_CASES_H
 #define TESTS_BENCH_CASES_H

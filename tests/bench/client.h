@@ -1,6 +1,6 @@
 /*
- * What the benchmarks of the daemon have in common: their clients. Each has a connection with a host buffer of f32 rows
- * and scans them in place, forward and backward, with sums in f64: as the main job does.
+ * Clients of the benchmarks of the daemon. Each has a connection with a host buffer of f32 rows and scans them in
+ * place, forward and backward, with sums in f64: as the main job does.
  */
 #ifndef TESTS_BENCH_CLIENT_H
 #define TESTS_BENCH_CLIENT_H
@@ -23,7 +23,7 @@ static inline uint64_t client_bytes(uint64_t rows, uint64_t samples)
     return rows * samples * sizeof(float);
 }
 
-/* What went wrong, on stderr. Returns 1. */
+/* Says what went wrong, on stderr. Returns 1. */
 int client_fail(const char *what, const char *message);
 
 /* A buffer of zeros, which jobs leave as they are. Without a socket the service is this process' own. 0, or 1 after a

@@ -1,5 +1,5 @@
 /*
- * What a scan's sums should have been, by exact arithmetic, and how far from it the outputs are.
+ * A scan's sums by exact arithmetic, and how far from them the outputs are.
  *
  * Compared is each output with the exact sum of what its pass was given. With two passes the second is given what an
  * exact first one leaves: exact sums, each rounded once to the intermediate type, as the scan's contract has it. So an

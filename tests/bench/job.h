@@ -40,7 +40,7 @@ struct job {
 /* Fills what a row of the table has of measurements, and appends it; its names, shape and target are given. */
 int job_measure(struct job_memory *memory, const struct job *job, struct bench_row row, struct bench_table *table);
 
-/* Whether a forced path can scan the job's rows. */
+/* True when a forced path can scan the job's rows. */
 bool job_can(const struct job_memory *memory, const struct job *job);
 
 /* A case with each accumulator, by job_measure or what calls that. */

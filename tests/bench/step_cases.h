@@ -1,4 +1,4 @@
-/* What `scand-bench steps` measures: operations in tiles, each on dense rows. */
+/* The cases of `scand-bench steps`: operations in tiles, each on dense rows. */
 #ifndef TESTS_BENCH_STEP_CASES_H
 #define TESTS_BENCH_STEP_CASES_H
 

@@ -16,7 +16,7 @@ struct team {
     double results[TEAM_MAX];
 };
 
-/* What member `index` does; it calls team_meet once, when it is ready. Returns its exit status. */
+/* The work of member `index`, which calls team_meet once, when it is ready. Returns its exit status. */
 typedef int team_work(struct team *team, int index, const void *argument);
 
 /* Starts members and waits until all are ready. 0, or 1 after a line on stderr; either way team_end comes last. */

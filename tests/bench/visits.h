@@ -12,7 +12,7 @@ struct scand_scan visit_scan(struct scand_buffer *buffer, uint64_t offset, uint6
 /* The n-th of many connections: one kind after the other. Returns when it is closed; 0, or 1 after a line on stderr. */
 int visit(const char *socket, uint64_t n);
 
-/* What went wrong, on stderr. Returns 1. */
+/* Says what went wrong, on stderr. Returns 1. */
 int visit_fail(const char *what, const char *message);
 
 #endif

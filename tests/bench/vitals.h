@@ -1,4 +1,4 @@
-/* What a process holds and how often it wakes, as Linux tells it in /proc. */
+/* A process's memory, descriptors and wake-ups, as Linux tells them in /proc. */
 #ifndef TESTS_BENCH_VITALS_H
 #define TESTS_BENCH_VITALS_H
 
@@ -17,7 +17,7 @@ struct vitals {
     uint64_t threads;
 };
 
-/* What a process has done since its threads began. */
+/* A process's activity since its threads began. */
 struct activity {
     uint64_t wakes;        /* switches to a thread of the process that had waited */
     uint64_t driver_wakes; /* switches to a thread that the CUDA driver has made for itself */
@@ -27,7 +27,7 @@ struct activity {
 /* Each returns false when /proc does not have it. */
 bool vitals_read(pid_t pid, struct vitals *out);
 bool activity_read(pid_t pid, struct activity *out);
-/* What a daemon, its supervisor and its worker, does in so many seconds. */
+/* Measures what a daemon, its supervisor and its worker, does in so many seconds. */
 bool daemon_watch(const struct server *server, unsigned seconds, struct activity *out);
 
 #endif

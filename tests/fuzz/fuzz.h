@@ -1,6 +1,6 @@
 /*
- * What fuzz targets share. A target is one function, for libFuzzer and for fuzz_replay: it asserts what must hold of
- * any input. Targets that make something of an input rather than read it take numbers from it, which are 0 after its
+ * Common parts of fuzz targets. A target is one function, for libFuzzer and for fuzz_replay: it asserts what must hold
+ * of any input. Targets that make something of an input rather than read it take numbers from it, which are 0 after its
  * end.
  */
 #ifndef TESTS_FUZZ_FUZZ_H

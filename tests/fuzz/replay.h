@@ -1,4 +1,4 @@
-/* What fuzz_replay begins with, besides the files that are named. */
+/* Inputs with which fuzz_replay begins, besides the files that are named. */
 #ifndef TESTS_FUZZ_REPLAY_H
 #define TESTS_FUZZ_REPLAY_H
 

@@ -9,8 +9,8 @@
 
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
 
-/* How an array lies in memory. The strides of the axes grow from the last one to the first, or, columns first, from the
- * first to the last. */
+/* The layout of an array in memory. The strides of the axes grow from the last one to the first, or, columns first,
+ * from the first to the last. */
 struct layout {
     const char *name;
     unsigned offset;      /* bytes from an aligned address to the array */
@@ -70,7 +70,7 @@ struct scan_rule rule_with_op(struct scan_rule rule, enum scand_operator op);
 /* Fills an array with samples. */
 void fill_samples(enum fill fill, uint64_t *random, float *samples, uint64_t count);
 
-/* Whether each of the implementations returns the reference's bits and touches nothing else. Prints what differs, and
+/* True when each of the implementations returns the reference's bits and touches nothing else. Prints what differs, and
  * the case. */
 bool case_check(const struct scan_case *test_case, const struct implementation *const list[], unsigned count,
                 uint64_t *random);

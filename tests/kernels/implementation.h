@@ -1,5 +1,5 @@
 /*
- * What is compared with the reference: each way to compute a scan, under a name.
+ * Implementations that are compared with the reference: each way to compute a scan, under a name.
  */
 #ifndef TESTS_KERNELS_IMPLEMENTATION_H
 #define TESTS_KERNELS_IMPLEMENTATION_H

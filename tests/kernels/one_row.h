@@ -1,5 +1,5 @@
 /*
- * What tests of the reference share: rules, and samples of one row.
+ * The rig of tests of the reference: rules, and samples of one row.
  */
 #ifndef TESTS_KERNELS_ONE_ROW_H
 #define TESTS_KERNELS_ONE_ROW_H

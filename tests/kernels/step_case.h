@@ -11,8 +11,8 @@
 
 #include "kernels/steps/step.h"
 
-/* How an operand's rows lie: one after the other; with gaps, misaligned; neighbours in memory are neighbouring rows;
- * from the last to the first; every third element; all rows the same elements (not of an output). */
+/* The layouts of an operand's rows: one after the other; with gaps, misaligned; neighbours in memory are neighbouring
+ * rows; from the last to the first; every third element; all rows the same elements (not of an output). */
 #define STEP_LAYOUTS(X) X(DENSE) X(PITCHED) X(COLUMNS) X(REVERSED) X(SPACED) X(SHARED)
 #define X(NAME)         LAYOUT_##NAME,
 enum step_layout { STEP_LAYOUTS(X) LAYOUT_COUNT };
@@ -47,7 +47,7 @@ struct step_case {
 /* Prints what differs, and the case. */
 bool step_case_check(const struct step_case *test_case, uint64_t *random);
 
-/* Whether a CUDA device is among the implementations. */
+/* True when a CUDA device is among the implementations. */
 bool step_case_has_cuda(void);
 
 #endif

@@ -85,7 +85,7 @@ static void suite_run(const char *name, void (*suite)(const struct group *group)
         suite_run(#NAME, OF);     \
     }
 
-/* Whether samples of one dtype may be written as another. */
+/* True when samples of one dtype may be written as another. */
 static inline bool writes(enum scand_dtype input, enum scand_dtype output)
 {
     if (codec_is_integer(input))

@@ -1,5 +1,5 @@
 /*
- * What the tests of libscand share: a planned daemon, a session with it, and a check that both leave nothing behind.
+ * The rig of tests of libscand: a planned daemon, a session with it, and a check that both leave nothing behind.
  */
 #ifndef TESTS_CLIENT_RIG_H
 #define TESTS_CLIENT_RIG_H

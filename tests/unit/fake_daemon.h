@@ -77,7 +77,7 @@ struct fake {
     atomic_int older;       /* the daemon is from before tasks */
     atomic_int rude;        /* its texts end in RUDE */
     atomic_int loop;        /* its pages lead back */
-    /* What has happened. */
+    /* Counts and arguments of what has happened. */
     atomic_int seen[METHOD_COUNT];
     atomic_int batched_runs;  /* jobs with steps that came in batches */
     atomic_int group;         /* of the last job */

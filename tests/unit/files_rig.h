@@ -1,4 +1,4 @@
-/* What tests of jobs that read files share: a file, a client with memory, and a pread that may fail. */
+/* The rig of tests of jobs that read files: a file, a client with memory, and a pread that may fail. */
 #ifndef TESTS_FILES_RIG_H
 #define TESTS_FILES_RIG_H
 
@@ -24,7 +24,7 @@ static struct caller *anna;
 static int file = -1;
 static uint64_t source, there; /* buffers: the file, and memory */
 
-/* What pread does instead: fails so, or reads at most so much. */
+/* The behaviour of pread: it fails so, or reads at most so much. */
 static int fail_reads;
 static size_t read_most;
 ssize_t __real_pread(int fd, void *bytes, size_t size, off_t offset);

@@ -1,4 +1,4 @@
-/* What tests of lists of jobs share: a user with a buffer of rows, jobs in place on some of them, and the list. */
+/* The rig of tests of lists of jobs: a user with a buffer of rows, jobs in place on some of them, and the list. */
 #ifndef TESTS_LIST_RIG_H
 #define TESTS_LIST_RIG_H
 

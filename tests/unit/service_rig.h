@@ -1,6 +1,6 @@
 /*
- * What the tests of the service share: a service on the manual device, with deferred work and a clock that a test
- * moves, and users who talk to it over socketpairs. Include after nothing else: it brings tests/check.h.
+ * The rig of tests of the service: a service on the manual device, with deferred work and a clock that a test moves,
+ * and users who talk to it over socketpairs. Include after nothing else: it brings tests/check.h.
  *
  * A test begins with rig_begin and ends with rig_end, which closes every user still there and checks that nothing is
  * left: no descriptor, no attached or allocated memory, no buffer, no job.

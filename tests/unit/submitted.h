@@ -1,4 +1,4 @@
-/* What the core makes of job.submit's params, for tests of its parts: the steps, and rows without addresses. */
+/* The core's view of job.submit's params, for tests of its parts: the steps, and rows without addresses. */
 #ifndef TESTS_UNIT_SUBMITTED_H
 #define TESTS_UNIT_SUBMITTED_H
 

@@ -248,7 +248,7 @@ struct scand_reduce {
  * undefined. Submit them all again. `after_failure` exempts a job, which then runs on whatever is there.
  */
 
-/* How long a job took, in microseconds. Upload, kernel and download overlap, so they may add up to more than total. */
+/* The times of a job, in microseconds. Upload, kernel and download overlap, so they may add up to more than total. */
 struct scand_times {
     uint64_t queued_us;   /* from its arrival to its first chunk's start */
     uint64_t upload_us;   /* chunks' uploads, added up */
@@ -286,7 +286,7 @@ enum scand_local {
 int scand_is_local(const struct scand *daemon);
 
 /*
- * The same with options: set by name before connecting, and not needed any more afterwards.
+ * Connections with options: options are set by name before connecting, and may be destroyed right after.
  *
  * - reconnect_ms: how long a call waits for a daemon that is away; 0 to 86,400,000 (a day), 10,000 by default. With 0
  *   such a call returns SCAND_UNAVAILABLE at once, and scand_dispatch or the next call connects again. scand_wait
@@ -316,8 +316,8 @@ void scand_forget(void);
 /* The message of the last call that failed on this connection in the calling thread. Lives until the thread's next
  * call. Of more than eight connections, a thread keeps the messages of those that failed last; others have "". */
 const char *scand_message(const struct scand *daemon);
-/* When to try again, in the same way. After SCAND_BUSY, or SCAND_QUOTA because of too many jobs: milliseconds after
- * which a new try makes sense, 0 when unknown. */
+/* The time to wait before a new try, of the latest call as above. After SCAND_BUSY, or SCAND_QUOTA because of too many
+ * jobs: milliseconds after which a new try makes sense, 0 when unknown. */
 uint32_t scand_retry_ms(const struct scand *daemon);
 
 const char *scand_version(void); /* of this library: "0.1.0" */
@@ -366,7 +366,8 @@ int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs,
                size_t *count, uint64_t *next);
 int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t row_bytes,
                   size_t capacity, size_t *count, uint64_t *next);
-/* The same with the latest few thousand jobs and chunks that ended, in the order in which they did. */
+/* Fills in the latest few thousand jobs and chunks that ended, in the order in which they did, as scand_jobs fills in
+ * jobs. */
 int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t row_bytes, size_t capacity,
                 size_t *count, uint64_t *next);
 /* Cancels a job of any program, by the number that scand_jobs gives. Only its own user, root and the daemon's own user

@@ -10,7 +10,7 @@
 
 #define OPERANDS_MAX 8 /* operands that are files, of all steps */
 
-/* What operands lie beside. */
+/* The samples that operands go with. */
 struct operand_samples {
     const struct array *array;
     const char *name;

@@ -1,5 +1,5 @@
 /*
- * How an array is scanned in batches of bounded size. Whatever its rank and order, an array is records x length x
+ * Batches of bounded size, in which an array is scanned. Whatever its rank and order, an array is records x length x
  * inner: the axes slower than the scanned one, that one, and the faster ones. Records are independent and lie one after
  * the other in the file, so a batch is some whole records.
  */

@@ -1,5 +1,5 @@
 /*
- * What `scanctl run` computes: steps with | between them, each the name of an operation and words NAME=VALUE. A word
+ * The steps of `scanctl run`: steps with | between them, each the name of an operation and words NAME=VALUE. A word
  * without = is a flag, or, right after the operation, the value of its first parameter:
  *
  *     scan forward,backward accumulator=f64 demean | reduce sum
@@ -35,8 +35,8 @@ int pipeline_check(struct pipeline *pipeline, const char *text, struct error *er
 void pipeline_free(struct pipeline *pipeline);
 /* Makes a task of the steps; `operands` go to the steps that take them, one for each file. NULL without memory. */
 struct scand_task *pipeline_build(const struct pipeline *pipeline, const struct scand_tensor *operands);
-/* How long rows of lengths[0] are behind each step: sets lengths[1] to lengths[step_count]. vectors[i]: the length of
- * what file i holds, of one that follows vectors or the job. */
+/* Sets lengths[1] to lengths[step_count], the lengths behind each step of rows of lengths[0]. vectors[i]: the length of
+ * what file i holds, of an operand that follows vectors or the job. */
 int pipeline_lengths(const struct pipeline *pipeline, const uint64_t *vectors, uint64_t lengths[2 + SCAND_STEPS_MAX],
                      struct error *error);
 /* The members of a report that say what is computed. */

@@ -1,6 +1,6 @@
 /*
- * How far something is, on standard error: a bar, a rate and the time that is left, when that is a terminal and the
- * work takes more than a second.
+ * Progress on standard error: a bar, a rate and the time that is left, when that is a terminal and the work takes more
+ * than a second.
  */
 #ifndef SCANCTL_PROGRESS_H
 #define SCANCTL_PROGRESS_H

@@ -1,4 +1,4 @@
-/* How jobs end: they are answered and counted, let go of what they held, and are freed. */
+/* The ends of jobs: they are answered and counted, let go of what they held, and are freed. */
 #ifndef DAEMON_ENDING_H
 #define DAEMON_ENDING_H
 

@@ -41,7 +41,7 @@ int group_of_field(struct client *client, uint64_t field, struct group **out, st
 void group_add(struct group *group, const struct job *job);
 void group_remove(struct group *group, const struct job *job);
 
-/* What people are told that it computes. `out` has `size` bytes. */
+/* Writes a description of the job for people. `out` has `size` bytes. */
 void job_describe(const struct job *job, char *out, size_t size);
 
 #endif

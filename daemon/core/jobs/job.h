@@ -89,8 +89,8 @@ struct job {
     uint32_t written;
 };
 
-/* How rows are cut into chunks: of about so many bytes, as samples count (work_per_byte of device_info). Rows of more
- * than long_bytes can be left off; 0: none can. */
+/* The sizes by which rows are cut into chunks: about so many bytes, as samples count (work_per_byte of device_info).
+ * Rows of more than long_bytes can be left off; 0: none can. */
 struct job_chunks {
     uint64_t bytes, long_bytes;
     uint32_t work_per_byte;
@@ -112,7 +112,7 @@ int job_plan(struct job *job, struct request *request, const struct job_chunks *
 /* Makes a planned job's rows those that a complete copy of its offsets says, which it has no need of any more. Takes
  * over the values. */
 void job_make_ragged(struct job *job, struct offsets_copy *copy);
-/* Whether rows of at most so many elements have room between the job's steps: 0, or -EINVAL and *error. */
+/* Checks that rows of at most so many elements have room between the job's steps: 0, or -EINVAL and *error. */
 int job_check_between(const struct job *job, uint64_t length, struct error *error);
 /* Checks the room between steps for ragged rows, once it is known how long they are, and whether all steps take them.
  */
@@ -144,7 +144,8 @@ static inline bool job_conflicts(const struct job *later, const struct job *earl
 /* True when it reads some of these bytes, also as offsets that it has yet to read. */
 bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent);
 bool job_writes(const struct job *job, const struct buffer *buffer, const struct extent *extent);
-/* What is left of these bytes once the job has written: less at either end, or all where it leaves gaps. */
+/* Returns what is left of an extent once the job has written: less at either end, or all where the output leaves gaps.
+ */
 struct extent job_leaves(const struct job *job, const struct buffer *buffer, struct extent extent);
 
 /* True when the device reaches all of the job's buffers and, if it is there to help others, takes such jobs. */

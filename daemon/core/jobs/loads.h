@@ -1,7 +1,7 @@
 /*
- * What a job reads of files: for each of its next chunks a load, that is a block of memory into which readers put the
- * bytes that the chunk's rows span in the files. The device then gets the chunk with its operands in the block, and
- * knows nothing of files. So a read that fails or lasts ends or delays its own job alone, and devices wait for no disk.
+ * Loads, by which jobs read files: for each of a job's next chunks, a block of memory into which readers put the bytes
+ * that the chunk's rows span in the files. The device then gets the chunk with its operands in the block, and knows
+ * nothing of files. So a read that fails or lasts ends or delays its own job alone, and devices wait for no disk.
  *
  * A load belongs to its job (struct loads), then to the chunk that has it, and ends when that is done. Bytes are read
  * for each chunk anew, since a file may have become another.
@@ -14,8 +14,8 @@
 #include "daemon/core/memory/blocks.h"
 #include "job.h"
 
-/* How an operand's bytes are read: all between the first and the last; or, where most of that are gaps, its rows, or
- * each sample of all its rows, of which the block has one behind the other. */
+/* The ways to read an operand's bytes: all between the first and the last; or, where most of these are gaps, its rows;
+ * or each sample of all its rows, which the block then has one behind the other. */
 enum gather { GATHER_ALL, GATHER_ROWS, GATHER_COLUMNS };
 
 /* Bytes of a file, in lines, and where these lie in the block. */
@@ -61,7 +61,7 @@ struct loads {
 
 /* True when some operand is in a file. */
 bool job_reads_files(const struct job *job);
-/* What the next chunk needs has been read. */
+/* True when everything that the next chunk needs has been read. */
 bool loads_are_ready(const struct job *job);
 /* Gives the job's first load to the chunk, which has just been made of the job's next rows or values. */
 void loads_bind(struct job *job, struct chunk *chunk);

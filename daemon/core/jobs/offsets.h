@@ -33,7 +33,8 @@ static inline uint64_t offsets_left(const struct offsets_copy *copy)
 {
     return copy->count - copy->done;
 }
-/* How many are to be copied at a time: some milliseconds' worth, though each lies on a page that has to be found. */
+/* Returns how many offsets to copy at a time: some milliseconds' worth, though each lies on a page that has to be
+ * found. */
 uint64_t offsets_unit(const struct offsets_copy *copy);
 
 #endif

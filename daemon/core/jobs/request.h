@@ -45,7 +45,7 @@ const char *request_method(bool submitted);
 
 #define FIELD_NAME_BYTES 64
 
-/* What messages call a parameter of a step, and an operand; in *out, or elsewhere. */
+/* Return the name in messages of a parameter of a step, and of an operand; in *out, or elsewhere. */
 const char *request_field(const struct request *request, uint32_t step, const char *name, char out[FIELD_NAME_BYTES]);
 const char *request_operand_name(const struct request *request, uint32_t operand, char out[FIELD_NAME_BYTES]);
 

@@ -12,7 +12,7 @@
 struct job;
 struct chunk;
 
-/* What a job has yet to have checked. All zeros: nothing. */
+/* A job's values that are yet to be checked. All zeros: none. */
 struct values {
     uint32_t operand, step;      /* whose values are next, and of which step that is; operand 0: all are checked */
     uint64_t row, element;       /* the first of them */
@@ -23,9 +23,9 @@ struct values {
 
 /* Notes what is to be checked of a job whose operands and steps are known; again once its offsets are. */
 void values_begin(struct job *job);
-/* Whether some values are to be checked before rows can be handed out. */
+/* True when some values are to be checked before rows can be handed out. */
 bool values_are_left(const struct job *job);
-/* Whether the memory of the next ones is ready. */
+/* True when the memory of the next values is ready. */
 bool values_are_ready(const struct job *job);
 /* The bytes that they span in their buffer. */
 struct extent values_footprint(const struct job *job);

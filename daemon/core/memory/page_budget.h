@@ -15,7 +15,7 @@ struct error;
 
 struct page_budget {
     _Atomic uint64_t promised_bytes; /* and not made yet */
-    /* What can be had now, and what limits it, in words; UINT64_MAX: nothing is known. */
+    /* Returns the bytes that can be had now, and in words what limits them; UINT64_MAX: nothing is known. */
     uint64_t (*available)(const char **limit);
 };
 

@@ -29,8 +29,8 @@
 #include "page_budget.h"
 #include "stock.h"
 
-/* What the keeper has to know of a segment, should this process end at any moment. Memory that is not the one with
- * this inode is not described: a client may have written to it. All zeros describes none. */
+/* A segment as the keeper has to know it, should this process end at any moment. Memory other than the one with this
+ * inode is not described: a client may have written to it. All zeros describes none. */
 struct pool_record {
     _Atomic ino_t inode;
     _Atomic uid_t user;   /* the same as in struct segment */
@@ -95,7 +95,7 @@ struct pool_run {
 
 /* Reserves addresses for about size_bytes (0: none). Returns 0 or -ENOMEM. Then make every segment. */
 int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size_bytes);
-/* What a pool of that size has beforehand: how many segments, and the size of each by its index. */
+/* Return how many segments a pool of that size has beforehand, and the size of each by its index. */
 size_t pool_ready_for(uint64_t size_bytes);
 uint64_t pool_ready_segment_bytes(uint64_t size_bytes, size_t index);
 /* Takes over what is kept of an earlier pool of the same size: a descriptor for each segment that is made beforehand,

@@ -13,7 +13,7 @@ struct stock {
     uint64_t most, used; /* the most there is, and what is used, in all */
 };
 
-/* What a user has taken of the pool (pool.h). */
+/* A user's part of the pool (pool.h). */
 struct pool_account {
     uint64_t bytes, files;
 };

@@ -53,7 +53,7 @@ extern const struct operation *const operations[OPERATION_COUNT];
 /* Checks all steps, one after the other, and sets `steps`. Notes what the output follows, and how long it and further
  * operands must be. 0, or -EINVAL and *error. */
 int steps_check(struct request *request, struct step steps[LIMIT_STEPS], struct error *error);
-/* Whether a step takes rows of so many samples: 0, or -EINVAL and *error. */
+/* Checks that a step takes rows of so many samples: 0, or -EINVAL and *error. */
 int step_check_row(enum operation_id operation, uint32_t step, uint64_t samples, struct error *error);
 /* Checks `algorithm` for an operation in tiles, which is the job's only step, as check_algorithm does; sets
  * step->algorithm. */

@@ -1,5 +1,5 @@
 /*
- * What the scheduler keeps of a user, and the rings in which users and their lanes stand: see scheduler.h. Whoever
+ * A user's accounts with the scheduler, and the rings in which users and their lanes stand: see scheduler.h. Whoever
  * has a struct fair_user sets its weight, and leaves the rest to the scheduler.
  */
 #ifndef DAEMON_FAIR_QUEUE_H

@@ -1,5 +1,5 @@
 /*
- * Which chunks are read of files next, for jobs whose input is there (jobs/loads.h).
+ * The choice of the chunks that are read of files next, for jobs with operands in files (jobs/loads.h).
  *
  * 1. What the next LIMIT_JOB_LOADS chunks of a job need is read before devices ask for it, so that disks, readers and
  *    devices work at the same time; of a user's first LIMIT_USER_FED jobs, the more urgent ones first.

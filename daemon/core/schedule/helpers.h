@@ -1,7 +1,7 @@
 /*
- * Whose slow work helper threads do next: page faults, pinning, unmapping, whatever would hold up the loop. It is done
- * in units of a few milliseconds, and users take turns with them, so that nobody's large import holds up another's
- * small buffer.
+ * The choice of the user whose slow work helper threads do next: page faults, pinning, unmapping, whatever would hold
+ * up the loop. It is done in units of a few milliseconds, and users take turns with them, so that nobody's large import
+ * holds up another's small buffer.
  *
  * 1. A user's work stands in a queue. A turn is one unit of its first work, which then goes to the end, if more is
  * left.

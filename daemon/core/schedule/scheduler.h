@@ -1,5 +1,5 @@
 /*
- * Whose rows a device gets next: deficit round-robin over users by device time.
+ * The choice of the user whose rows a device gets next: deficit round-robin over users by device time.
  *
  * 1. Users with queued jobs stand in a ring. A turn is one chunk; whoever joins stands last.
  * 2. An account says how much device time a user has had, divided by its weight. A user takes a turn if its account is

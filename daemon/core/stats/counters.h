@@ -1,5 +1,5 @@
 /*
- * What the service has counted, for server.stats, server.devices, metrics and the next worker: service_totals,
+ * The counters of the service, for server.stats, server.devices, metrics and the next worker: service_totals,
  * service_resume and service_describe_* of service.h are here, too.
  */
 #ifndef DAEMON_COUNTERS_H
@@ -7,7 +7,7 @@
 
 #include "daemon/core/service.h"
 
-/* What is counted of a device. */
+/* Returns the counters of a device. */
 static inline struct device_counters *device_counters_of(struct service *service, const struct device *device)
 {
     return &service->device_counters[device->number];

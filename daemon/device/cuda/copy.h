@@ -1,7 +1,7 @@
 /*
- * How a chunk's rows travel between host memory and a slot on a CUDA device: as rectangles of bytes, split where host
- * memory was pinned in units. What is no rectangle is not copied: the kernel then works on the mapped host memory
- * itself.
+ * Copies of a chunk's rows between host memory and a slot on a CUDA device: as rectangles of bytes, split where host
+ * memory was pinned in units. Rows that are no rectangles are not copied: the kernel then works on the mapped host
+ * memory itself.
  */
 #ifndef DAEMON_COPY_H
 #define DAEMON_COPY_H
@@ -32,7 +32,7 @@ struct side {
     bool written;
 };
 
-/* Whether the processor copies it to or from memory that is pinned. */
+/* True when the processor copies the side to or from memory that is pinned. */
 static inline bool side_is_staged(const struct side *side)
 {
     return side->transport != TRANSPORT_NONE && side->span->staged;
@@ -44,29 +44,29 @@ static inline bool side_is_out_of_reach(const struct side *side)
     return side->transport == TRANSPORT_NONE && side->address && side->span->staged;
 }
 
-/* Those of a plain chunk; without coefficients, a side that nothing is copied of. */
+/* Return the sides of a plain chunk; without coefficients, their side is one of which nothing is copied. */
 struct side side_input(const struct chunk *chunk);
 struct side side_output(const struct chunk *chunk);
 struct side side_coefficients(const struct chunk *chunk);
-/* That of an operand of any other chunk. line: ragged rows as a single one. */
+/* Returns the side of an operand of any other chunk. line: ragged rows as a single one. */
 struct side side_operand(const struct chunk *chunk, const struct scan_rows *line, uint32_t number);
 /* Bytes that the side takes in a slot. */
 uint64_t side_bytes(const struct side *side);
-/* The same with what keeps the next side aligned. */
+/* Bytes that the side takes in a slot, with those that keep the next side aligned. */
 uint64_t side_room_bytes(const struct side *side);
-/* What a chunk is made of, by the numbers of operands, and where it lies in its slot. Nothing is copied of those that
- * are not there. */
+/* The sides of a chunk, by the numbers of operands, and where each lies in the chunk's slot. Nothing is copied of
+ * operands that are not there. */
 struct sides {
     uint32_t count;
     struct side side[LIMIT_JOB_OPERANDS], between;
     unsigned char *at[LIMIT_JOB_OPERANDS], *between_at;
 };
 
-/* Where the sides of a plain chunk lie in a slot of size_bytes: input and output in the same place when they have the
- * same form, else one after the other, then the coefficients. What is too large for it stays where it is: the kernel
+/* Places the sides of a plain chunk in a slot of size_bytes: input and output in the same place when they have the same
+ * form, else one after the other, then the coefficients. A side too large for the slot stays where it is: the kernel
  * works on mapped host memory. */
 void sides_place(struct sides *sides, unsigned char *slot, uint64_t size_bytes);
-/* The same of any other chunk: one after the other. */
+/* Places the sides of any other chunk in a slot, one after the other. */
 void sides_place_apart(struct sides *sides, unsigned char *slot, uint64_t size_bytes);
 /* Strides and address of row 0, sample 0, as if all rows lay densely around the slot's `count` ones. */
 void side_place(const struct side *side, unsigned char *slot, int64_t outer_strides[SCAN_OUTER_MAX], int64_t *stride,

@@ -21,8 +21,8 @@
 #define OFFSETS_BYTES (OFFSETS_MOST * sizeof(uint64_t) + VERDICT_BYTES)
 #define BETWEEN_BYTES ((SMALL_BATCHES + 1) * SMALL_BYTES)
 
-/* What a chunk passes. Only rows in memory that is not pinned have something to do in the first and the last, in which
- * the processor copies them; the others have a stream each. */
+/* The stages of a chunk. The processor copies rows in memory that is not pinned in the first and the last one, in which
+ * other rows have nothing to do; the other stages have a stream each. */
 enum stage { STAGE_GATHER, STAGE_UPLOAD, STAGE_KERNEL, STAGE_DOWNLOAD, STAGE_SCATTER, STAGES };
 
 /*
@@ -134,9 +134,9 @@ static inline bool is_reduction(const struct scan_rows *rows)
 /* Queues all steps of a plain chunk, whose values are between them in `between`. */
 cudaError_t cuda_run_steps(struct cuda_device *self, const struct chunk *chunk, const struct scan_rows *rows,
                            const struct scan_rows *between, cudaStream_t stream);
-/* The same of a chunk in a slot that is not plain, on STAGE_KERNEL's stream. */
+/* Queues all steps of a chunk in a slot that is not plain, on STAGE_KERNEL's stream. */
 cudaError_t cuda_run_operands(struct cuda_device *self, const struct slot *slot);
-/* The same of one that checks values; the verdict is then behind the slot's offsets. */
+/* Queues the check of a chunk that checks values; the verdict is then behind the slot's offsets. */
 cudaError_t cuda_run_check(struct cuda_device *self, const struct slot *slot);
 extern const struct small_ops cuda_small_ops;
 

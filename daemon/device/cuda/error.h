@@ -1,5 +1,5 @@
 /*
- * Which CUDA errors end a process.
+ * CUDA errors that end a process.
  */
 #ifndef DAEMON_ERROR_H
 #define DAEMON_ERROR_H

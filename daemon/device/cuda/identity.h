@@ -1,4 +1,4 @@
-/* Which GPUs there are, and what one is. */
+/* The GPUs that are there, and the identity of one. */
 #ifndef DAEMON_IDENTITY_H
 #define DAEMON_IDENTITY_H
 

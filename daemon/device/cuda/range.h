@@ -1,6 +1,6 @@
 /*
- * What a profiler shows of chunks: an NVTX range around the launch of each, in domain "scand", that says whose it is.
- * Without a profiler nothing is made of it.
+ * Ranges of chunks for a profiler: an NVTX range around the launch of each, in domain "scand", that says whose it is.
+ * Without a profiler no range is made.
  */
 #ifndef DAEMON_RANGE_H
 #define DAEMON_RANGE_H
@@ -9,7 +9,7 @@
 
 /* Called by one thread before any other uses the rest. */
 void cuda_range_init(void);
-/* They nest, by thread. */
+/* Ranges nest, by thread. */
 void cuda_range_begin(const struct chunk *chunk);
 void cuda_range_end(void);
 

@@ -36,7 +36,7 @@ struct cuda_small {
     unsigned out; /* chunks that cuda_small_pop has not given back */
 };
 
-/* How chunks are run. Functions return 0 or -errno. */
+/* The functions that run chunks. They return 0 or -errno. */
 struct small_ops {
     /* Queues a chunk's kernel on the stream, or on another, and returns on which. */
     int (*run)(void *context, const struct chunk *chunk, cudaStream_t *stream);

@@ -34,7 +34,7 @@ typedef struct f2_sum f2_sum;
         return TYPE##_##NAME##_add(sum, sample);                                               \
     }
 
-/* What f32 and f64 have alike. */
+/* Functions that f32 and f64 have alike. */
 #define SUM_OF_REALS(TYPE)                                                              \
     INLINE TYPE##_sum TYPE##_sum_load(const struct sums *sums, int lane)                \
     {                                                                                   \
@@ -81,7 +81,7 @@ INLINE f32_sum f32_sum_sample(const char *tile, bool wide, int row, int lane)
     return f32_load(TILE_AT(tile, row, lane, sizeof(float)));
 }
 
-/* The same of samples that lie side by side anywhere; and values, with their one NaN. `wide`: of 8 bytes each. */
+/* Reads samples that lie side by side anywhere, and writes values, with their one NaN. `wide`: of 8 bytes each. */
 INLINE f32_sum f32_sum_read(const char *from, bool wide)
 {
     (void)wide;

@@ -240,7 +240,7 @@ INLINE f64_vector f64_reverse(f64_vector vector)
 #define F64_SELECT(WHERE, A, B) \
     ((f64_vector)(((i64_vector)(A) & (i64_vector)(WHERE)) | ((i64_vector)(B) & ~(i64_vector)(WHERE))))
 
-/* Whether a comparison is true in any lane. */
+/* True when a comparison is true in any lane. */
 INLINE bool f64_any(i64_vector where)
 {
 #if CPU_VECTOR_BYTES == 64 && defined(__AVX512DQ__)
@@ -432,7 +432,7 @@ INLINE void f32_transpose(char *to, int64_t to_stride, const char *from, int64_t
         f32_store(to + i * to_stride, one_nan ? f32_one_nan(row[i]) : row[i]);
 }
 
-/* The same of words of 8 bytes. */
+/* Transposes words of 8 bytes. */
 INLINE void f64_transpose(char *to, int64_t to_stride, const char *from, int64_t from_stride, int one_nan)
 {
     f32_vector row[F64_LANES];

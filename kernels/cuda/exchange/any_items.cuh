@@ -1,6 +1,6 @@
 /*
- * What kernels for any operator, dtype and layout have in common: items, their samples, means, and what a pass asks
- * about a row's other blocks.
+ * The common parts of kernels for any operator, dtype and layout: items, their samples, means, and a pass's exchange
+ * with a row's other blocks.
  */
 #ifndef KERNELS_CUDA_EXCHANGE_ANY_ITEMS_CUH
 #define KERNELS_CUDA_EXCHANGE_ANY_ITEMS_CUH
@@ -9,13 +9,13 @@
 #include "kernels/cuda/lane/any_accumulator.cuh"
 #include "kernels/cuda/warp/any_leaf.cuh"
 
-/* Where warps exchange totals; a pass and the making of a mean take turns. */
+/* Shared memory in which warps exchange totals; a pass and the making of a mean take turns. */
 template <class Sum> union any_shared {
     tile_sums<Sum> pass;
     tile_sums<any_total<double>> mean;
 };
 
-/* What a mean has to do with other blocks: nothing. Its total is all that is wanted. */
+/* The exchange of a mean with other blocks: none. Only its total is wanted. */
 struct any_mean_outside {
     double *total;
 
@@ -99,7 +99,7 @@ DEVICE void any_read_from(const struct any_plan &plan, const Source &source, Dem
     }
 }
 
-/* The same from a warp's tile, which is free then, and the next one is on its way. */
+/* Reads the samples of an item from a warp's tile, which is free then, while the next item is on its way. */
 template <class Sum, enum any_fetching Fetching, bool Tight = false>
 DEVICE void any_read(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next, int warp,
                      uint4 *tile, any_shared<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
@@ -109,8 +109,8 @@ DEVICE void any_read(const struct any_plan &plan, const struct scan_item *item, 
         plan, source, [&](auto *reals) { any_demean<Sum>(plan, item, warp, shared, reals); }, x);
 }
 
-/* What scan_outside knows, and the kind. The index of the pass is made a new one for each use, so that addresses are
- * computed anew: kept for the next use, they would be spilled. */
+/* The exchange of a pass as in scan_outside, and the kind. The index of the pass is made a new one for each use, so
+ * that addresses are computed anew: kept for the next use, they would be spilled. */
 template <class Sum> struct any_outside {
     const struct any_plan &plan;
     const struct scan_item *item;
@@ -157,8 +157,8 @@ template <class Sum> struct any_outside {
     }
 };
 
-/* As scan_item_at, but where there is no more work, the length is -1: ragged rows may be empty. Those of more than an
- * order block are not for this kernel: they are left out, as empty ones are. */
+/* Returns the item of an index, as scan_item_at does, but with length -1 where there is no more work, since ragged rows
+ * may be empty. Rows of more than an order block are not for this kernel: they are left out, as empty ones are. */
 DEVICE struct scan_item any_item_at(const struct any_plan &plan, uint64_t index)
 {
     struct scan_item item = {};

@@ -17,7 +17,7 @@ template <class Plan> struct batch {
     Plan plans[most];
 };
 
-/* This thread block's job, and how many thread blocks those before it have. */
+/* Return this thread block's job, and how many thread blocks the jobs before it have. */
 template <class Plan> DEVICE int batch_job(const struct batch<Plan> &batch)
 {
     int number = 0;

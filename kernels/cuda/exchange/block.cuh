@@ -11,7 +11,7 @@
 #include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/tile_prefixes.cuh"
 
-/* Where the tiles of an order block have their totals, and the carries into them. */
+/* The totals of the tiles of an order block, and the carries into them, in shared memory. */
 template <class Sum> struct tile_sums {
     typename Sum::sum totals[ORDER_FAN], carries[ORDER_FAN];
 };
@@ -85,7 +85,7 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
             leaf_zero_first<Sum, Backward>(x, length, warp, outside.zero());
 }
 
-/* What a pass over an item has to do with the other blocks of its row; looked up when needed, to hold no registers. */
+/* The exchange of a pass over an item with the other blocks of its row; looked up when needed, to hold no registers. */
 template <class Sum> struct scan_outside {
     const struct scan_plan &plan;
     const struct scan_item *item;

@@ -1,5 +1,5 @@
 /*
- * How the thread blocks of a cluster send each other sums: by stores into each other's shared memory, counted at
+ * The exchange of sums among the thread blocks of a cluster: by stores into each other's shared memory, counted at
  * mbarriers there.
  */
 #ifndef KERNELS_CUDA_EXCHANGE_CLUSTER_CUH
@@ -32,7 +32,7 @@ DEVICE void mbarrier_init_cluster(mbarrier *barrier)
     fence_mbarrier_init();
 }
 
-/* As mbarrier_wait, where they come from other thread blocks. */
+/* Waits as mbarrier_wait does, for arrivals from other thread blocks. */
 DEVICE void mbarrier_wait_cluster(mbarrier *barrier, int parity)
 {
     while (!mbarrier_try_wait_cluster(smem_address(barrier), parity))

@@ -9,7 +9,7 @@
 #include "kernels/cuda/lane/shuffle.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 
-/* Where a member of a level stands in its group. */
+/* The position of a level's member in its group. */
 struct lookback_position {
     unsigned first; /* member of the group */
     int position, count;
@@ -28,7 +28,7 @@ template <bool Backward> DEVICE struct lookback_position lookback_position_of(un
     return at;
 }
 
-/* Whether a member is the last of its group that a pass meets. */
+/* True when a member is the last of its group that a pass meets. */
 template <bool Backward> DEVICE bool lookback_completes(const struct lookback_position &at)
 {
     return at.position == (Backward ? 0 : at.count - 1);
@@ -46,7 +46,7 @@ DEVICE typename Sum::sum lookback_prefix(const struct lookback_position &at, typ
     return lane_get(group_before<Sum, Backward>(sum, last).sum, at.position);
 }
 
-/* What thread blocks remember of the carry into a group of groups. */
+/* A thread block's memory of the carry into a group of groups. */
 template <class Sum> struct lookback_memory {
     const tile_state *states;
     unsigned index;
@@ -99,8 +99,8 @@ DEVICE carry<Sum> lookback_carry(tile_state *states, unsigned members, unsigned 
 #define LOOKBACK_NEAR     2
 #define LOOKBACK_PAUSE_NS 32 /* between polls */
 
-/* What a poll of the lowest two levels found: at blocks of the same group, of groups near, and at groups further away.
- */
+/* The results of a poll of the lowest two levels: at blocks of the same group, of groups near, and at groups further
+ * away. */
 template <class Sum> struct lookback_polled {
     tile_state_polled<Sum> own, near[LOOKBACK_NEAR], far;
 };
@@ -174,8 +174,8 @@ DEVICE typename Sum::sum lookback_groups(unsigned members, const struct lookback
 }
 
 /*
- * The same for a row's order blocks, whose own totals others put, sooner: the lowest two levels are looked at together,
- * and what is above them is remembered.
+ * The carry into an order block, like lookback_carry, but for blocks whose totals other warps publish, and sooner: the
+ * lowest two levels are polled together, and the carry above them is remembered.
  */
 template <class Sum, bool Backward>
 DEVICE carry<Sum> lookback_carry_near(tile_state *states, unsigned members, unsigned index, typename Sum::sum total,

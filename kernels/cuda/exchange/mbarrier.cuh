@@ -9,7 +9,7 @@
 /* A barrier in shared memory that some warps arrive at and others wait for. */
 typedef unsigned long long mbarrier;
 
-/* It opens whenever `warps` have arrived. */
+/* Makes a barrier that opens whenever `warps` have arrived. */
 DEVICE void mbarrier_init_warps(mbarrier *barrier, int warps)
 {
     mbarrier_init(smem_address(barrier), warps * WARP);

@@ -15,7 +15,7 @@ struct scan_spine {
     uint64_t sum_bytes;
 };
 
-/* Those of sums of f32 samples. */
+/* Returns the spine of sums of f32 samples. */
 const struct scan_spine *scan_spine_of(enum scand_accumulator accumulator);
 cudaError_t scan_spine_load(const struct scan_spine *spine);
 cudaError_t scan_spine_load_sums(void);
@@ -36,7 +36,7 @@ static inline bool scan_level_is_alone(uint64_t members, uint64_t rows)
 cudaError_t scan_level_launch(const void *kernel, void *level, uint64_t sums_per_row, uint64_t rows, uint64_t members,
                               cudaStream_t stream);
 
-/* The same with what a plan has of one of its passes. */
+/* Queues the carries of one pass of a plan. */
 template <class Plan>
 cudaError_t scan_spine_of_pass(const struct scan_spine *spine, const Plan *plan, int pass, cudaStream_t stream)
 {

@@ -31,7 +31,7 @@ template <class Sum> DEVICE void tile_state_publish(tile_state *state, typename 
         store_relaxed(state + i, TILE_STATE_PUBLISHED | words[i]);
 }
 
-/* What a poll of a tile state found. */
+/* The result of a poll of a tile state. */
 template <class Sum> struct tile_state_polled {
     unsigned long long words[tile_state_words<Sum>()];
 };

@@ -1,7 +1,7 @@
 /*
- * How warps share out a launch's work among themselves. All begin with two items each, then take whichever is next,
- * because SMs differ in speed: dealt out evenly, 10^8 samples in rows of 1,536 take 5 % longer on an H200.
- * There, atomic operations on one address take 2 ns each, as long as a row of 1,000 samples, hence several counters.
+ * The division of a launch's work among warps. All begin with two items each, then take whichever is next, because SMs
+ * differ in speed: dealt out evenly, 10^8 samples in rows of 1,536 take 5 % longer on an H200. There, atomic operations
+ * on one address take 2 ns each, as long as a row of 1,000 samples, hence several counters.
  */
 #ifndef KERNELS_CUDA_EXCHANGE_WORK_QUEUE_CUH
 #define KERNELS_CUDA_EXCHANGE_WORK_QUEUE_CUH
@@ -61,8 +61,8 @@ DEVICE void work_queue_finish(struct work_queue *queue, int warps)
 #define ITEMS_AHEAD 3
 
 /*
- * Which item a thread block does beyond those that all begin with. Order blocks go to whoever is ready, because
- * SMs differ in speed; the short ones of short rows are too many for that, and more than this can number.
+ * The number of an item beyond those that all thread blocks begin with. Order blocks go to whichever is ready, because
+ * SMs differ in speed; the short ones of short rows are too many for that, and more than this number can count.
  */
 DEVICE unsigned scan_take_number(const struct scan_plan &plan)
 {

@@ -1,11 +1,11 @@
 /*
- * What thread blocks or warps share out a launch's work by, in device memory (work_queue.cuh). All zero before and
- * after a launch: the last to finish sees to that.
+ * Counters in device memory by which thread blocks or warps share out a launch's work (work_queue.cuh). All zero before
+ * and after a launch: the last to finish sees to that.
  */
 #ifndef KERNELS_CUDA_EXCHANGE_WORK_QUEUE_H
 #define KERNELS_CUDA_EXCHANGE_WORK_QUEUE_H
 
-/* How far a launch is. */
+/* The progress of a launch. */
 struct scan_progress {
     unsigned long long taken; /* items beyond those that thread blocks begin with */
     unsigned int finished;    /* thread blocks */

@@ -14,7 +14,7 @@
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/affine_leaf.cuh"
 
-/* Where rows have several order blocks and one launch does it all: per pass a tree of tile states for each row
+/* Tile states for rows of several order blocks in a single launch: per pass a tree of them for each row
  * (tile_state.cuh), all zero before. All thread blocks are resident then, and take items in turns. */
 struct affine_states {
     tile_state *passes[SCAND_PASSES_MAX];
@@ -134,7 +134,7 @@ DEVICE void affine_tiles_scan(tile_sums<affine_sum<T>> *shared, int tiles, const
     shared->carries[tile] = before.sum;
 }
 
-/* As block_pass. */
+/* A pass over an order block, as block_pass. */
 template <class T, bool Backward, class Factors>
 DEVICE void affine_pass(T x[ORDER_LEAF], const Factors &factors, int length, int warp, bool exclusive,
                         tile_sums<affine_sum<T>> *shared, const any_outside<affine_sum<T>> &outside, tile_state *states)
@@ -187,7 +187,7 @@ DEVICE bool affine_passes(const struct any_plan &plan, const struct affine_state
     }
 }
 
-/* Where warps exchange totals; a pass and the making of a mean take turns. */
+/* Shared memory in which warps exchange totals; a pass and the making of a mean take turns. */
 template <class T> union affine_shared {
     tile_sums<affine_sum<T>> pass;
     any_shared<typename affine_samples<T>::sum> mean;

@@ -38,7 +38,7 @@ template <class T> DEVICE void affine_factors_make(affine_factors<T> *factors, T
     __syncwarp();
 }
 
-/* That of so many samples, met one after the other. */
+/* The power of a factor for so many samples, multiplied one after the other. */
 template <class T> DEVICE T affine_power(T factor, int samples)
 {
     T power = factor;
@@ -57,7 +57,7 @@ template <class T> DEVICE void affine_powers_make(affine_powers<T> *powers, T fa
     powers->length = 0;
 }
 
-/* Those that depend on the length of an order block, if it has samples. */
+/* Makes the powers that depend on the length of an order block, if it has samples. */
 template <class T> DEVICE void affine_powers_make_last(affine_powers<T> *powers, T factor, int length)
 {
     powers->length = length;
@@ -69,7 +69,8 @@ template <class T> DEVICE void affine_powers_make_last(affine_powers<T> *powers,
     affine_factors_make(&powers->last_tiles, powers->last_leaves.prefix[leaves - 1], powers->tiles.prefix[0]);
 }
 
-/* Where a lane's member stands in its group, in the order of the pass; of one that does not exist, anywhere. */
+/* The position of a lane's member in its group, in the order of the pass; any position for a member that does not
+ * exist. */
 template <bool Backward> DEVICE int affine_position(int last)
 {
     return Backward ? (last - lane_index()) & (WARP - 1) : lane_index();
@@ -128,7 +129,7 @@ DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, con
     shared->carries[tile] = affine_carry<T, Backward>(term, factors, last, outer).sum;
 }
 
-/* As block_pass. */
+/* A pass over an order block, as block_pass. */
 template <class T, bool Backward>
 DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, bool exclusive,
                               tile_sums<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers,

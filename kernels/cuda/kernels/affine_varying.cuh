@@ -28,7 +28,8 @@ DEVICE void affine_load(const struct any_plan &plan, const char *from, uint64_t 
     *number = codec_decode_integer(plan.input, &bits);
 }
 
-/* Where a row has a single coefficient, their item has no length: nothing is fetched. */
+/* The item whose samples and coefficients are fetched ahead. Where a row has a single coefficient, the coefficients
+ * have length 0: nothing is fetched. */
 DEVICE struct affine_item affine_item_ahead(const struct affine_each_plan &plan, uint64_t index)
 {
     struct affine_item item = {any_item_at(plan.samples, index), any_item_at(plan.coefficients, index)};

@@ -30,7 +30,7 @@ cudaError_t scan_any_layout(struct scan_device *device, const struct scan_rule *
                             const uint64_t *offsets, const struct scan_range *range, void *workspace,
                             cudaStream_t stream);
 
-/* What kernels that read and write as the general ones do get (cuda/warp/any_leaf.cuh). */
+/* The plan of kernels that read and write as the any_layout kernel does (cuda/warp/any_leaf.cuh). */
 struct any_plan;
 struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
                                         const uint64_t *offsets);

@@ -10,7 +10,7 @@
 
 #define BLOCK_PER_ROW_KERNELS 20
 
-/* What scan_block_per_row_load finds out about a device. */
+/* A device as scan_block_per_row_load has found it. */
 struct scan_block_per_row_device {
     uint8_t resident[BLOCK_PER_ROW_KERNELS][2][ORDER_FAN + 1]; /* thread blocks per SM, by scan_plan.ahead and warps */
 };

@@ -27,7 +27,7 @@
 #define CLUSTER_EXCHANGES 2
 #define CLUSTER_TILES     2 /* of a warp: they have more to do at a time than one */
 
-/* As many as two tiles need. Of warps with as many as in f64 an SM has twenty, better in two thread blocks. */
+/* Registers for two tiles. Of warps with as many registers as in f64 an SM has twenty, better in two thread blocks. */
 template <class Sum> constexpr int cluster_registers = sizeof(typename Sum::sample) == 8 ? 96 : 64;
 template <class Sum> constexpr int cluster_warps = sizeof(typename Sum::sample) == 8 ? 10 : CLUSTER_WARPS;
 
@@ -55,14 +55,14 @@ template <class Sum> struct cluster_shared {
     struct scan_item items[ITEMS];
 };
 
-/* What the exchange of one pass needs. */
+/* The memory for the exchange of one pass. */
 template <class Sum> struct cluster_exchange {
     mbarrier *published;
     typename Sum::sum *totals, *carries;
     int number; /* of the exchange */
 };
 
-/* What a lane has of its warp's tiles. */
+/* The leaves that a lane has of its warp's tiles. */
 template <class Sum> struct cluster_leaves {
     struct held_leaf<typename Sum::sample> tile[CLUSTER_TILES];
 };
@@ -84,7 +84,7 @@ DEVICE struct scan_item cluster_item_at(const struct cluster_plan &plan, uint64_
     return item;
 }
 
-/* Which tile of its thread block's part is a warp's t-th. */
+/* The number of a warp's t-th tile in its thread block's part. */
 DEVICE int cluster_tile(int warp, int t)
 {
     return warp * CLUSTER_TILES + t;
@@ -163,7 +163,7 @@ DEVICE void cluster_publish(const struct cluster_exchange<Sum> &exchange, int ti
                           cluster_address(smem_address(exchange.published), rank), total);
 }
 
-/* What the warp of order block `block` makes of all totals: the carries into those of its tiles that are here. */
+/* The carries into those tiles of order block `block` that are here, made by the block's warp from all totals. */
 template <class Sum, bool Backward>
 DEVICE void cluster_carries(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
                             const struct cluster_exchange<Sum> &exchange, int block)

@@ -23,7 +23,7 @@
 #include "kernels/cuda/kernels/columns_direct_words.cuh"
 #include "kernels/cuda/lane/affine_leaf.cuh"
 
-/* What a pass leaves where it has met nothing. */
+/* The value of a pass that has met nothing. */
 template <class Sum> DEVICE typename Sum::sample direct_zero(const struct direct_plan &plan)
 {
     if constexpr (Sum::is_real)
@@ -43,9 +43,9 @@ template <bool Backward, class T> DEVICE void direct_shift(T x[ORDER_LEAF], T be
     x[Backward ? ORDER_LEAF - 1 : 0] = begin;
 }
 
-/* What is done with a leaf of which `samples` are there: what precedes a pass; its total; its values, from what the
- * pass meets before it. `first` is the number of the sample that the pass meets first of all, if it is one of this
- * leaf. */
+/* The arithmetic on a leaf of which `samples` are there: the change of samples before a pass; the leaf's total; its
+ * values, from the carry before it. `first` is the number in the leaf of the sample that the pass meets first of all,
+ * if that lies in this leaf. */
 template <class Sum> struct direct_arithmetic {
     using samples = Sum; /* how they come, go, and are rounded between passes */
 
@@ -228,7 +228,7 @@ DEVICE void direct_means(const struct direct_plan &plan, const struct direct_ite
     __syncthreads();
 }
 
-/* Where a leaf of a thread lies on a side; `column` is where its column begins. */
+/* The words of a thread's leaf on a side; `column` is the beginning of its column. */
 template <class Sum>
 DEVICE struct direct_words direct_words_at(const struct direct_plan &plan, const struct direct_item *item,
                                            const struct scan_side &side, char *column, int l)

@@ -1,5 +1,5 @@
 /*
- * What threads of columns_direct.cuh exchange: totals of leaves and of tiles become what a pass meets before them.
+ * The exchange among threads of columns_direct.cuh: totals of leaves and of tiles become the carries into them.
  */
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_CARRIES_CUH
 #define KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_CARRIES_CUH
@@ -39,7 +39,7 @@ template <class Sum> DEVICE typename Sum::sum direct_prefix(typename Sum::sum to
     return lane_get(group_scan<Sum, true>(total, group_last<Sum>(before + 1)), 0);
 }
 
-/* The same from tile states, which are waited for. */
+/* The prefix from tile states, for which the lanes wait. */
 template <class Sum, bool Backward>
 DEVICE typename Sum::sum direct_await(const struct direct_states &states, uint64_t column, int level, unsigned number,
                                       int before)
@@ -121,7 +121,7 @@ DEVICE void direct_poll_of(const struct direct_plan &plan, const struct direct_i
     __pipeline_commit();
 }
 
-/* Whether all that this thread asked for was there. */
+/* True when everything that this thread polled was there. */
 template <class Sum, bool Backward>
 DEVICE bool direct_polled(const struct direct_plan &plan, const struct direct_item *item, int pass,
                           const direct_smem<Sum> *smem)
@@ -148,8 +148,8 @@ DEVICE void direct_poll(const struct direct_plan &plan, const struct direct_item
         direct_poll_of<Sum, false>(plan, item, pass, smem);
 }
 
-/* What up to 4 `span` members come to: get(i) is the total of the i-th one, counted against the pass, of `count`. In
- * each lane; a quarter of them at a time, for want of registers. */
+/* The sum of up to 4 `span` members: get(i) is the total of the i-th one, counted against the pass, of `count`. Each
+ * lane has it; a quarter of the members is loaded at a time, for want of registers. */
 template <class Sum, int span, class Get> DEVICE typename Sum::sum direct_join_quarters(const Get &get, int count)
 {
     typename Sum::sum all = Sum::identity(), half = Sum::identity();
@@ -171,9 +171,8 @@ template <class Sum, int span, class Get> DEVICE typename Sum::sum direct_join_q
     return sum_choose<Sum>(2 * span < count, Sum::add(half, all), all);
 }
 
-/* What `count` members of a group come to in each column, lane c has that of column c: get(c, i) is the total of the
- * i-th one, counted against the pass. By a warp. Where there are half as many columns as lanes, two of these take a
- * column. */
+/* The sum of `count` members of a group in each column, by a warp; lane c has that of column c. get(c, i) is the total
+ * of the i-th one, counted against the pass. Where there are half as many columns as lanes, two lanes take a column. */
 template <class Sum, class Get> DEVICE typename Sum::sum direct_join(const Get &get, int count)
 {
     const int span = sizeof(typename Sum::sum) == 4 ? 8 : 4, half = ORDER_FAN / 2;
@@ -274,7 +273,7 @@ DEVICE void direct_network(const struct direct_plan &plan, const struct direct_i
     }
 }
 
-/* What is published and found above tiles. Each warp takes columns. */
+/* Publishes and awaits sums above tiles. Each warp takes columns. */
 template <class Sum, bool Backward>
 DEVICE void direct_above(const struct direct_plan &plan, const struct direct_item *item, int pass,
                          direct_smem<Sum> *smem)
@@ -312,7 +311,7 @@ DEVICE void direct_carries(const struct direct_plan &plan, const struct direct_i
         direct_look_back<Sum, Backward>(plan, item, smem);
 }
 
-/* What a pass meets before a leaf. */
+/* The carry into a leaf. */
 template <class Sum, bool Backward>
 DEVICE carry<Sum> direct_carry(const struct direct_plan &plan, const struct direct_item *item,
                                const struct direct_place &place, const direct_smem<Sum> *smem)

@@ -1,5 +1,5 @@
 /*
- * What columns_direct.cuh works on: a launch, the tiles of strips in it, who takes which one, and what a thread holds.
+ * The items of columns_direct.cuh: a launch, the tiles of its strips, who takes which one, and what a thread holds.
  */
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_ITEM_CUH
 #define KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_ITEM_CUH
@@ -27,7 +27,7 @@ struct direct_states {
     uint64_t columns;
 };
 
-/* What one launch does. */
+/* One launch. */
 struct direct_plan {
     struct any_plan any; /* with scan.totals_pass >= 0 only the totals of that pass are published */
     uint64_t columns;
@@ -119,7 +119,7 @@ template <class Sum> DEVICE void direct_tell(const struct direct_plan &plan, int
         smem->items[slot] = item;
 }
 
-/* Where a leaf of a thread is in an item: its column in the strip, and its number in the column. */
+/* The position of a thread's leaf in an item: its column in the strip, and its number in the column. */
 struct direct_place {
     int column, leaf;
 };
@@ -138,13 +138,13 @@ DEVICE int direct_samples_of(const struct direct_item *item, const struct direct
     return place.column < item->columns ? min(max(item->samples - place.leaf * ORDER_LEAF, 0), ORDER_LEAF) : 0;
 }
 
-/* Whether both leaves of a thread are there, side by side. */
+/* True when both leaves of a thread are there, side by side. */
 template <class Sum> DEVICE bool direct_has_pair(const struct direct_plan &plan, const struct direct_item *item)
 {
     return plan.pairs && direct_place_of<Sum>(plan, 1).column < item->columns;
 }
 
-/* What a thread holds of an item. */
+/* The samples that a thread holds of an item. */
 template <class Sum> struct direct_held {
     typename Sum::sample x[direct_leaves_of<Sum>][ORDER_LEAF];
 };

@@ -1,5 +1,5 @@
 /*
- * How a thread of columns_direct.cuh reads and writes its leaves: one by one, of any form, or two side by side.
+ * Reads and writes of the leaves of a thread of columns_direct.cuh: one by one, of any form, or two side by side.
  */
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_WORDS_CUH
 #define KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_WORDS_CUH
@@ -72,7 +72,7 @@ struct direct_words {
     }
 };
 
-/* The same for reading; when all loads are on their way, the next item is taken. */
+/* A leaf's words to read; when all loads are on their way, the next item is taken. */
 struct direct_source {
     struct direct_words side;
     struct direct_taking taking;

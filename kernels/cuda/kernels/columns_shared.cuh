@@ -43,7 +43,7 @@
 #define COLUMNS_SHARED_ALL (COLUMNS_SHARED + COLUMNS_ITEMS * (int)sizeof(struct columns_item))
 #define COLUMNS_RESIDENT   3 /* thread blocks of an SM, where its shared memory suffices */
 
-/* What one launch does. */
+/* One launch. */
 struct columns_plan {
     struct scan_plan scan; /* of it: sides, axes, length, passes, forms */
     uint64_t columns;      /* of the innermost outer axis */
@@ -64,7 +64,7 @@ struct columns_strip {
     int begin, end;       /* columns that are to be scanned */
 };
 
-/* What all threads know of an item. */
+/* An item as all threads know it. */
 struct columns_item {
     struct columns_strip strips[ORDER_FAN];
     unsigned strip, tile;
@@ -126,7 +126,7 @@ struct columns_leaf {
     int samples;  /* at most 0 where there is none */
 };
 
-/* That of vector `vector` of an item. */
+/* Returns the leaf of vector `vec16` of an item. */
 DEVICE struct columns_leaf columns_leaf_at(const struct columns_plan &plan, const struct columns_item *item, int vec16)
 {
     struct columns_leaf leaf = {item->strips, vec16, 0};
@@ -176,7 +176,7 @@ DEVICE void columns_read(const float *leaf, float x[ORDER_LEAF])
         x[i] = leaf[i * WARP + lane_index()];
 }
 
-/* As the pass takes them. */
+/* Decodes samples to those that the pass takes. */
 template <class Sum>
 DEVICE void columns_decode(float raw[ORDER_LEAF], int samples, enum scand_dtype form,
                            typename Sum::sample x[ORDER_LEAF])
@@ -191,7 +191,7 @@ DEVICE void columns_decode(float raw[ORDER_LEAF], int samples, enum scand_dtype 
             x[i] = i < samples ? x[i] : Sum::absent();
 }
 
-/* Whether a pass meets first what the leaf lacks, and must be told. */
+/* True when a pass meets missing samples of a leaf first, and must be told. */
 template <class Sum, bool Backward> DEVICE bool columns_partial(int samples)
 {
     return !Sum::has_identity && Backward && samples < ORDER_LEAF;
@@ -244,7 +244,7 @@ DEVICE void columns_values_of(const struct columns_plan &plan, int pass, typenam
             x[i] = i == (backward ? samples - 1 : 0) ? Sum::value(Sum::zero()) : x[i];
 }
 
-/* What a warp finds in the tile states of its columns, all of them at once. */
+/* Waits for the tile states of a warp's columns, all of them at once. */
 template <class Sum>
 DEVICE void tile_states_await(tile_state *const states[COLUMNS_PER_WARP], unsigned member,
                               typename Sum::sum sums[COLUMNS_PER_WARP])
@@ -397,7 +397,7 @@ DEVICE void columns_write(const struct columns_plan &plan, struct columns_leaf l
     }
 }
 
-/* What a warp does with its leaves: every COLUMNS_WARPS-th. */
+/* Iterates over a warp's leaves: every COLUMNS_WARPS-th. */
 #define COLUMNS_EACH(SLOT, WARP_INDEX) \
     _Pragma("unroll 1") for (int SLOT = WARP_INDEX; SLOT < ORDER_FAN; SLOT += COLUMNS_WARPS)
 
@@ -419,7 +419,7 @@ DEVICE void columns_totals(const struct columns_plan &plan, const struct columns
     }
 }
 
-/* Whether the first leaf that a pass over a column meets is this one. */
+/* True when a leaf is the first that a pass over its column meets. */
 DEVICE bool columns_first(const struct columns_plan &plan, const struct columns_item *item, int pass,
                           struct columns_leaf leaf)
 {

@@ -29,7 +29,7 @@
     (ORDER_FAN / STREAMING_WARPS) /* members of a group of tiles or blocks that a warp asks for */
 #define STREAMING_TOTALS 4        /* groups whose totals are known: those of one are written while two are read */
 
-/* What one launch does. */
+/* One launch. */
 struct streaming_plan {
     struct scan_plan scan; /* of it: sides, axes, first row, forms */
     uint64_t rows;
@@ -60,7 +60,7 @@ template <class Sum> struct streaming_smem {
                                [WARP]; /* by others: of tiles, of order blocks; of tiles for a total */
 };
 
-/* Where a thread block is on one side. */
+/* The position of a thread block on one side. */
 struct streaming_position {
     char *column;                      /* sample 0 of this lane's; or where it copies vectors of the first leaf */
     unsigned item, tile, strip, group; /* tile, group: in the order in which they are met */
@@ -80,7 +80,7 @@ DEVICE int streaming_lane()
     return (int)threadIdx.x % WARP;
 }
 
-/* How many leaves the n-th tile has that is met. */
+/* The number of leaves of the n-th tile that is met. */
 DEVICE int streaming_tile_leaves(const struct streaming_plan &plan, unsigned n)
 {
     return n == (plan.backward ? 0 : plan.tiles - 1) ? (int)(plan.leaves - (plan.tiles - 1) * ORDER_FAN) : ORDER_FAN;
@@ -108,7 +108,7 @@ DEVICE struct streaming_position streaming_start(const struct streaming_plan &pl
     return at;
 }
 
-/* The same on the input's side, where lanes copy vectors, if they can, of every fourth sample of all columns. */
+/* The position on the input's side, where lanes copy vectors, if they can, of every fourth sample of all columns. */
 DEVICE struct streaming_position streaming_start_ahead(const struct streaming_plan &plan, unsigned item)
 {
     const struct scan_side &side = plan.scan.input;
@@ -228,7 +228,8 @@ DEVICE void streaming_poll(const struct streaming_plan &plan, tile_state *states
             polled[i] = tile_state_poll<Sum>(streaming_state<Sum>(plan, states, n - first - i, strip));
 }
 
-/* That part of the way through the network to the inclusive prefix of the n-th member, from what the poll found. */
+/* A warp's part of the Kogge-Stone network, towards the inclusive prefix of the n-th member, from the results of the
+ * poll. */
 template <class Sum>
 DEVICE typename Sum::sum streaming_lookback_polled(const struct streaming_plan &plan, tile_state *states, unsigned n,
                                                    int before, unsigned strip, int share,
@@ -268,7 +269,7 @@ DEVICE typename Sum::sum streaming_lookback_all(const typename Sum::sum sums_of_
         sums, [&](int i, int further) { return before - i * STREAMING_PER_WARP >= further * STREAMING_PER_WARP; });
 }
 
-/* Where a tile is among those of the column. */
+/* The position of a tile among those of the column. */
 struct streaming_tile {
     unsigned block; /* that it lies in, in the order in which blocks are met */
     int before;     /* tiles of it that are met earlier */
@@ -286,7 +287,7 @@ DEVICE struct streaming_tile streaming_tile_at(const struct streaming_plan &plan
     return tile;
 }
 
-/* Whether a warp asks for totals an iteration before it needs them. Sums in f64 leave no registers for that. */
+/* True when a warp asks for totals an iteration before it needs them. Sums in f64 leave no registers for that. */
 template <class Sum> constexpr bool streaming_polls_ahead = sizeof(typename Sum::sample) == 4;
 
 /* The carry into an item. Each warp asks for a share of the totals before it. */

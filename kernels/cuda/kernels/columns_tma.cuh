@@ -73,7 +73,7 @@ DEVICE void tma_store(const CUtensorMap &map, const struct tma_item &item, int l
     bulk_commit();
 }
 
-/* What one launch does. */
+/* One launch. */
 struct tma_plan {
     enum scand_dtype input_form, output_form;
     unsigned strips, tiles, items;
@@ -103,7 +103,7 @@ template <class Sum> struct tma_smem {
     unsigned next;                 /* item */
 };
 
-/* The same where only totals are wanted. */
+/* Shared memory of launches that want totals only. */
 template <class Sum> struct tma_totals_smem {
     tma_leaf ring[TMA_WARPS][TMA_RING];
     tma_line<Sum> sums[2][ORDER_FAN]; /* of items that take turns */
@@ -125,7 +125,7 @@ DEVICE struct tma_item tma_item_at(const struct tma_plan &plan, unsigned number)
     return item;
 }
 
-/* How many samples a leaf of an item has; 0 where there is none. */
+/* The number of samples of an item's leaf; 0 where there is none. */
 DEVICE int tma_samples(const struct tma_item &item, int leaf)
 {
     return min(max(item.samples - leaf * ORDER_LEAF, 0), ORDER_LEAF);
@@ -138,7 +138,7 @@ DEVICE void tma_pair(const float row[TMA_COLUMNS], float x[TMA_LANE][ORDER_LEAF]
     x[1][i] = pair.y;
 }
 
-/* This lane's columns of a leaf, in the order in which the first pass meets samples. */
+/* Reads this lane's columns of a leaf, in the order in which the first pass meets samples. */
 template <class Sum>
 DEVICE void tma_read(const struct tma_plan &plan, const tma_leaf *leaf, int samples, float x[TMA_LANE][ORDER_LEAF])
 {
@@ -175,7 +175,7 @@ DEVICE void tma_write(const struct tma_plan &plan, tma_leaf *leaf, int samples, 
             *(float2 *)&(*leaf)[plan.backward[0] ? samples - 1 - i : i][lane_index() * TMA_LANE] = {x[0][i], x[1][i]};
 }
 
-/* Where the totals of a tile in a warp's columns are: next to those of the next tile. */
+/* The totals of a tile in a warp's columns, which lie next to those of the next tile. */
 template <class Sum>
 DEVICE tile_state *tma_states(const struct tma_plan &plan, const struct tma_item &item, int pass, unsigned tile,
                               int warp)
@@ -184,7 +184,7 @@ DEVICE tile_state *tma_states(const struct tma_plan &plan, const struct tma_item
     return plan.states[pass] + number * TMA_PER_WARP * tile_state_words<Sum>();
 }
 
-/* How many tiles a pass meets before an item's. */
+/* The number of tiles that a pass meets before an item's. */
 DEVICE int tma_met(const struct tma_plan &plan, const struct tma_item &item, int pass)
 {
     return (int)(plan.backward[pass] ? plan.tiles - 1 - item.tile : item.tile);
@@ -311,22 +311,23 @@ DEVICE void tma_carries(const struct tma_plan &plan, const struct tma_item &item
     }
 }
 
-/* Whether a pass over a column begins with this leaf. */
+/* True when a pass over a column begins with this leaf. */
 DEVICE bool tma_first(const struct tma_plan &plan, const struct tma_item &item, int pass, int leaf)
 {
     return tma_met(plan, item, pass) == 0 && leaf == (plan.backward[pass] ? item.leaves - 1 : 0);
 }
 
-/* Whether the L2 cache does better to keep tile states than samples: those of 8-byte sums lie in so many lines. */
+/* True when the L2 cache does better to keep tile states than samples: tile states of 8-byte sums lie in so many lines.
+ */
 template <class Sum> constexpr bool tma_once = sizeof(typename Sum::sum) > sizeof(float);
 
-/* What a thread holds of an item. */
+/* The samples that a thread holds of an item. */
 struct tma_held {
     float x[TMA_LEAVES][TMA_LANE][ORDER_LEAF];
 };
 
-/* What is done to a warp's leaves one by one is done to the first one, and then they take turns: without an identity a
- * leaf takes so many instructions that they should be there only once. */
+/* Unrolling of the loops over a warp's leaves. Code for one leaf is for the first, and the leaves then change places:
+ * without an identity a leaf takes so many instructions that they should be there only once. */
 template <class Sum> constexpr int tma_unrolled = Sum::has_identity ? TMA_LEAVES : 1;
 
 /* The first leaf becomes the last one. */

@@ -82,15 +82,15 @@ struct sum_f64_narrow : sum_f64 {
     }
 };
 
-/* What of a scan one launch does. Sums, in scan.sums, are the carries into blocks in the first pass and the blocks'
- * totals in the second (grid_per_row_sums.cuh), which become carries before there are values. */
+/* The part of a scan that one launch does. Sums, in scan.sums, are the carries into blocks in the first pass and the
+ * blocks' totals in the second (grid_per_row_sums.cuh), which become carries before there are values. */
 enum grid_per_row_step {
     GRID_PER_ROW_ALL,
     GRID_PER_ROW_SUMS,
     GRID_PER_ROW_VALUES,
 };
 
-/* What one launch does. */
+/* One launch. */
 struct grid_per_row_plan {
     struct scan_plan scan;
     tile_state *states[SCAND_PASSES_MAX]; /* per pass a tree of tile states for each row, all zero before */
@@ -128,25 +128,25 @@ DEVICE struct grid_per_row_item grid_per_row_item_at(const struct scan_plan &pla
     return item;
 }
 
-/* Whether a pass over an item has a carry from other blocks of the row. */
+/* True when a pass over an item has a carry from other blocks of the row. */
 DEVICE bool grid_per_row_outer(const struct scan_plan &plan, const struct grid_per_row_item *item, int pass)
 {
     return item->block != (plan.backward[pass] ? plan.blocks - 1 : 0);
 }
 
-/* Which of a warp's tiles of an item. */
+/* The number of a warp's i-th tile of an item. */
 DEVICE int grid_per_row_tile(int warp, int i)
 {
     return warp + i * GRID_PER_ROW_WARPS;
 }
 
-/* Where a lane keeps what its leaf of a tile has before it, in the first pass. */
+/* The place of a lane's carry into its leaf of a tile, in the first pass. */
 template <class T> DEVICE T *grid_per_row_before(T *befores, int number, int tile)
 {
     return befores + (number % 2 * ORDER_FAN + tile) * WARP + lane_index();
 }
 
-/* Whether there is an item of that number. Read anew wherever it is needed, for want of registers. */
+/* True when there is an item of that number. Read anew wherever it is needed, for want of registers. */
 template <class Sum> DEVICE bool grid_per_row_there(const struct grid_per_row_shared<Sum> *shared, int number)
 {
     return *(const volatile int *)&shared->items[number % GRID_PER_ROW_ITEMS].length > 0;
@@ -354,7 +354,7 @@ DEVICE int grid_per_row_last(int at)
 }
 
 /*
- * What a warp that computes does in two passes. Every way has a loop of its own: together they would not fit the
+ * The work of a computing warp in two passes. Every way has a loop of its own: together they would not fit the
  * registers, and a single one spilled costs a tenth, because the buffers leave no room for the cache that it would lie
  * in. Between the passes the values of item t - 1 are in registers, and those of all tiles of item t but the last in
  * the buffer of its samples until there is room for them in registers. The last one's place there is free for results
@@ -424,7 +424,8 @@ DEVICE void grid_per_row_both(const struct scan_plan &plan, struct grid_per_row_
     }
 }
 
-/* What it does in one pass. Here samples wait in registers, an iteration longer for the carries of their item. */
+/* The work of a computing warp in one pass. Here samples wait in registers, an iteration longer for the carries of
+ * their item. */
 template <class Sum, class Last, class Out, int Kind, bool Aligned>
 DEVICE void grid_per_row_one(const struct scan_plan &plan, struct grid_per_row_shared<Sum> *shared, int warp,
                              uint4 *buffers)
@@ -511,7 +512,7 @@ DEVICE void grid_per_row_carries(const struct grid_per_row_plan &plan, const str
     tiles->carries[lane] = carry_join<Sum>(outside, before).sum;
 }
 
-/* What a warp does that publishes the totals of items in a pass. */
+/* The work of a warp that publishes the totals of items in a pass. */
 template <class Sum, bool Backward>
 DEVICE void grid_per_row_publish(const struct grid_per_row_plan &plan, struct grid_per_row_shared<Sum> *shared,
                                  int pass)
@@ -528,15 +529,15 @@ DEVICE void grid_per_row_publish(const struct grid_per_row_plan &plan, struct gr
     }
 }
 
-/* Which item a thread block does in an iteration to come. */
+/* The number of a thread block's item in an iteration to come. */
 DEVICE uint64_t grid_per_row_taken(const struct scan_plan &plan, unsigned taken, int iteration)
 {
     return plan.progress ? (uint64_t)GRID_PER_ROW_AHEAD * gridDim.x + taken
                          : (uint64_t)iteration * gridDim.x + blockIdx.x;
 }
 
-/* What a warp does that waits for the totals of others in a pass, for every so many items from `first` on. In the first
- * pass that for item 0 also finds out about items, as many at a time. */
+/* The work of a warp that waits for the totals of others in a pass, for every so many items from `first` on. In the
+ * first pass the warp for item 0 also finds out about items, as many at a time. */
 template <class Sum, bool Backward, int Every>
 DEVICE void grid_per_row_await(const struct grid_per_row_plan &plan, struct grid_per_row_shared<Sum> *shared, int pass,
                                int first)

@@ -14,7 +14,7 @@ struct scan_grid_per_row_device {
 /* Loads the kernels on the current device. */
 cudaError_t scan_grid_per_row_load(const struct scan_device *device, struct scan_grid_per_row_device *grid_per_row);
 
-/* What it needs where `sums` sums of `sum_bytes` make one pass's trees; at least as much as other ways do. */
+/* The workspace where `sums` sums of `sum_bytes` make one pass's trees; at least as much as other ways need. */
 uint64_t scan_grid_per_row_workspace_bytes(const struct scan_rule *rule, uint64_t sums, uint64_t sum_bytes);
 
 /* Queues the scan. Two passes over rows of more blocks than thread blocks are resident have to be `sums_first`: one

@@ -16,7 +16,7 @@
     2 /* warps that wait for others, in turns; one publishes, and one stores totals of the second pass */
 #define GRID_PER_ROW_SUMS_THREADS ((GRID_PER_ROW_WARPS + GRID_PER_ROW_SUMS_WAITING + 2) * WARP)
 
-/* What values are rounded in: f64 ones stay f64, as conversions are scarce. */
+/* The type in which values are rounded: f64 stays f64, as conversions are scarce. */
 template <class Sum> struct grid_per_row_wide {
     using type = Sum;
 };
@@ -42,7 +42,7 @@ DEVICE void grid_per_row_sums_second(const struct scan_plan &plan, struct grid_p
                                 shared->tiles[1][number % GRID_PER_ROW_MBARRIERS].totals);
 }
 
-/* What a warp that computes does. */
+/* The work of a computing warp. */
 template <class Sum, int Kind, bool Aligned>
 DEVICE void grid_per_row_sums(const struct scan_plan &plan, struct grid_per_row_shared<Sum> *shared, int warp,
                               uint4 *buffers)
@@ -82,7 +82,7 @@ DEVICE void grid_per_row_sums(const struct scan_plan &plan, struct grid_per_row_
     }
 }
 
-/* What the warp does that stores the totals of items in the second pass. */
+/* The work of the warp that stores the totals of items in the second pass. */
 template <class Sum, bool Backward>
 DEVICE void grid_per_row_sums_store(const struct grid_per_row_plan &plan, struct grid_per_row_shared<Sum> *shared)
 {

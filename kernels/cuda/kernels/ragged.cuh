@@ -44,7 +44,7 @@ DEVICE void ragged_tile_pass(const struct ragged_leaf &leaf, int nth, int tiles,
     ragged_values<Sum, Backward, Kind>(x, leaf, inclusive, nth == 0, outer);
 }
 
-/* Where a warp has tile `tile` of an item whose first is tile `at` of its room. */
+/* A warp's tile `tile` in shared memory, of an item whose first is tile `at` of its room. */
 DEVICE uint4 *ragged_tile_at(uint4 *smem, int at, int tile)
 {
     return smem + (at + tile) % RAGGED_TILES * TILE_SMEM;
@@ -165,8 +165,8 @@ template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan
 
 /* By teams. */
 
-/* What the teams of a thread block share: of totals each has as many as its rooms hold tiles. There are two of all that
- * is written while others may still read what was before. */
+/* Shared memory of the teams of a thread block: each has as many totals as its rooms hold tiles. There are two of all
+ * that is written while others may still read the one before. */
 template <class Sum> struct ragged_shared {
     typename Sum::sum totals[2][ORDER_FAN], outer;
     struct ragged_item items[RAGGED_WARPS / 2][2];

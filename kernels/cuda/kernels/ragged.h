@@ -7,7 +7,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 
-/* What scan_ragged_load finds out about a device. */
+/* A device as scan_ragged_load has found it. */
 struct scan_ragged_device {
     int processors;
     int resident[SCAN_SUMS]; /* thread blocks per SM */

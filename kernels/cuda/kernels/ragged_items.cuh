@@ -36,7 +36,7 @@ enum ragged_class {
     RAGGED_CLASSES
 };
 
-/* Whether samples of most rows are in registers, by the bytes of a sum. */
+/* True when samples of most rows are in registers, by the bytes of a sum. */
 __host__ __device__ constexpr bool ragged_in_registers(size_t sum_bytes)
 {
     return sum_bytes == 4;
@@ -56,8 +56,8 @@ struct __align__(16) ragged_item
     uint16_t number;  /* of rows; of a long one which order block this is */
 };
 
-/* Where rows of one tile are taken two at a time: `number` of such an item is more than this by the samples of the
- * second, which begins `row` samples after the first. */
+/* A mark of items with two rows of one tile each: `number` of such an item is more than this by the samples of the
+ * second row, which begins `row` samples after the first. */
 #define RAGGED_BESIDE 64
 
 /* A row of several order blocks. */
@@ -133,7 +133,7 @@ DEVICE void ragged_group(struct ragged_row *row, uint64_t end, bool is_short)
     }
 }
 
-/* Whether an item has the bits for the distance between any two rows of which these are the first and the last. */
+/* True when an item has the bits for the distance between any two rows from `first` to `last`. */
 __host__ __device__ constexpr bool ragged_are_near(uint64_t first, uint64_t last)
 {
     return last - first <= UINT32_MAX;
@@ -254,7 +254,7 @@ DEVICE void ragged_items_make(const struct ragged_plan &plan, struct ragged_item
     }
 }
 
-/* As a launch of its own. */
+/* The plan's kernel, as a launch of its own. */
 static __global__ void __launch_bounds__(RAGGED_THREADS)
     ragged_plan_kernel(const __grid_constant__ struct ragged_plan plan)
 {

@@ -35,7 +35,7 @@ DEVICE void rows_group_scan(const struct ragged_plan &plan, const struct ragged_
     ragged_write<Sum>(plan, item, 0, vectors, leaf, true, x);
 }
 
-/* What a warp has to know of an item, in registers that the lanes share. When it was read in shared memory wherever it
+/* An item as a warp has to know it, in registers that the lanes share. When it was read in shared memory wherever it
  * was needed, warps waited for that a quarter of the time, on an H200. */
 struct rows_item {
     uint64_t first;
@@ -65,7 +65,7 @@ DEVICE struct stretch rows_stretch(const struct rows_item &item, int member)
     return stretch;
 }
 
-/* Whether it is several short rows. */
+/* True when an item is several short rows. */
 DEVICE bool rows_are_group(const struct rows_item &item)
 {
     return item.number > 1 && item.number < RAGGED_BESIDE;
@@ -83,7 +83,7 @@ struct rows_list {
     unsigned dealt;                     /* of those for warps alone: to all of them in the beginning */
 };
 
-/* How many of these a warp has then. */
+/* The number of items dealt to each warp in the beginning. */
 DEVICE unsigned rows_share(const struct rows_list &list)
 {
     return min(list.made / (gridDim.x * RAGGED_WARPS * ROWS_DEALT), ROWS_AHEAD);
@@ -101,7 +101,7 @@ DEVICE struct rows_list rows_list_of(const struct ragged_plan &plan, int kind)
     return list;
 }
 
-/* Where a warp is in it. It asks for items an iteration before it needs them. */
+/* A warp's position in a list. A warp asks for items an iteration before it needs them. */
 struct rows_queue {
     unsigned at, end;
     unsigned pending, ahead; /* what it has asked for: lane 0 will know where they begin, and how many they are */
@@ -175,7 +175,8 @@ DEVICE void rows_scan(const struct ragged_plan &plan, const struct rows_item &kn
         stretch_scan<Sum, Kind>(plan, rows_stretch(known, team.member), known.samples, team, vectors, totals, meetings);
 }
 
-/* What a thread block shares: of teams by their number, of warps by theirs, of classes for teams of up to 8 warps. */
+/* Shared memory of a thread block: of teams by their number, of warps by theirs, of classes for teams of up to 8 warps.
+ */
 template <class Sum> struct rows_shared {
     struct rows_list lists[RAGGED_EIGHT + 1];
     struct rows_list none;                                     /* without items */

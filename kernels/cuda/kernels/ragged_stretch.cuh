@@ -14,7 +14,7 @@
 #define STRETCH_TOTALS (STRETCH_TILES * RAGGED_WARPS) /* of the tiles of a row */
 static_assert(STRETCH_SMEM >= STRETCH_TILES * TILE_SMEM, "the smem of a warp is for two stretches");
 
-/* Which warps of a thread block work on an item together, and which of them this is. */
+/* The warps of a thread block that work on an item together, and this warp's number among them. */
 struct ragged_team {
     int size, member;
     int number; /* 0 to 14: each has a barrier of its own */
@@ -27,7 +27,7 @@ DEVICE void ragged_meet(struct ragged_team team)
     named_barrier_sync(1 + team.number, team.size * WARP);
 }
 
-/* How many samples of an item a member of a team has. */
+/* The number of samples of an item that a member of a team has. */
 DEVICE int stretch_samples(int samples, int member)
 {
     return min(max(samples - member * STRETCH_SAMPLES, 0), STRETCH_SAMPLES);
@@ -42,7 +42,7 @@ struct stretch {
 
 /* Tiles lie TILE_SMEM vectors apart in shared memory, each as in device memory from the start of a line on. */
 
-/* As settled, of an address in shared memory. */
+/* An address in shared memory, settled as `settled` does. */
 DEVICE uint4 *settled_vec16(const uint4 *vec16)
 {
     unsigned address = smem_address(vec16);
@@ -68,7 +68,7 @@ DEVICE void stretch_fetch_tile(uint4 *to, const char *source, int samples)
             __pipeline_memcpy_async(to + k, from + k * VEC16_BYTES, VEC16_BYTES);
 }
 
-/* But no vector is read that all of memory may end in. */
+/* Fetches a stretch, but no vector that all of memory may end in. */
 DEVICE void stretch_fetch(const struct ragged_plan &plan, const struct stretch &stretch, uint4 *vectors)
 {
     static_assert(STRETCH_TILES == 2, "one of them is the last");
@@ -88,7 +88,7 @@ DEVICE void stretch_fetch(const struct ragged_plan &plan, const struct stretch &
     }
 }
 
-/* As leaf_fill, in fewer instructions where the end of a row has to be filled in nearly all rows. */
+/* Fills a leaf as leaf_fill does, in fewer instructions where the end of a row has to be filled in nearly all rows. */
 template <class Sum> DEVICE void stretch_fill(typename Sum::sample x[ORDER_LEAF], int samples)
 {
     const int there = min(max(samples - lane_index() * ORDER_LEAF, 0), ORDER_LEAF);

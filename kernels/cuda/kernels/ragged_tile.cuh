@@ -9,7 +9,7 @@
 #include "kernels/cuda/lane/leaf.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-/* This lane's leaf. */
+/* This lane's part of a tile. */
 struct ragged_leaf {
     int first;          /* sample in the tile */
     int number, leaves; /* in its row, or in the tile of it */
@@ -61,7 +61,7 @@ template <class Sum> DEVICE void ragged_decode(float samples[ORDER_LEAF], int th
         x[i] = Sum::from_f32(samples[i]);
 }
 
-/* The same of samples that a pass has left. */
+/* Makes missing samples absent, of samples that a pass has left. */
 template <class Sum> DEVICE void leaf_absent(int there, typename Sum::sample x[ORDER_LEAF])
 {
 #pragma unroll
@@ -75,13 +75,13 @@ template <bool Backward> DEVICE int ragged_position(const struct ragged_leaf &le
     return Backward ? leaf.leaves - 1 - leaf.number : leaf.number;
 }
 
-/* Whether a leaf lacks samples that a backward pass would have met first, as in leaf_end_of. */
+/* True when a leaf lacks samples that a backward pass would have met first, as in leaf_end_of. */
 template <class Sum, bool Backward> DEVICE bool ragged_partial(const struct ragged_leaf &leaf)
 {
     return !Sum::has_identity && Backward && __any_sync(~0u, leaf.samples % ORDER_LEAF != 0);
 }
 
-/* As ragged_prefix, if that is exact: the same for all lanes. */
+/* Makes the prefix as ragged_prefix does, if that is exact in f64; returns the same in all lanes. */
 template <bool Backward>
 DEVICE bool ragged_prefix_by_f64(const float x[ORDER_LEAF], const struct ragged_leaf &leaf, struct f2 *prefix)
 {
@@ -108,8 +108,8 @@ DEVICE typename Sum::sum ragged_prefix(const typename Sum::sample x[ORDER_LEAF],
     return segmented_scan<Sum, Backward>(total, ragged_position<Backward>(leaf), WARP);
 }
 
-/* What an exclusive pass leaves of the sample that it meets first, if this leaf has it. A loop over indexes would have
- * the samples in memory. */
+/* Sets the value that an exclusive pass leaves of the sample that it meets first, if this leaf has it. A loop over
+ * indexes would have the samples in memory. */
 template <class Sum> DEVICE void leaf_zero_at(typename Sum::sample x[ORDER_LEAF], unsigned index)
 {
     const unsigned zero = index < ORDER_LEAF ? 1u << index : 0;
@@ -161,7 +161,7 @@ DEVICE void ragged_read(const struct ragged_plan &plan, const struct ragged_item
     ragged_decode<Sum>(samples, leaf.samples, x);
 }
 
-/* When all lanes have read the tile. */
+/* Writes the results of a tile, when all lanes have read the tile. */
 template <class Sum>
 DEVICE void ragged_write(const struct ragged_plan &plan, const struct ragged_item &item, int tile, uint4 *vectors,
                          const struct ragged_leaf &leaf, bool together, const typename Sum::sample x[ORDER_LEAF])

@@ -122,7 +122,7 @@ DEVICE struct squares sum_of_lane_before(struct squares sum, int distance)
     return {__shfl_up_sync(~0u, sum.sum, distance), __shfl_up_sync(~0u, sum.range, distance)};
 }
 
-/* Whether those of all lanes are zeros or in the middle of the range: then they are added up as doubles are, as no zero
+/* True when the sums of all lanes are zeros or in the middle of the range: they are added as doubles then, as no zero
  * changes a sum. */
 DEVICE bool squares_are_usual(struct squares sum)
 {
@@ -275,7 +275,7 @@ template <class Sum> DEVICE typename Sum::sum reduce_group(typename Sum::sum tot
     return total;
 }
 
-/* Which warps of a thread block work on one order block together, and which of them this is. */
+/* The warps of a thread block that work on one order block together, and this warp's number among them. */
 struct reduce_team {
     int size, count, member, number;
 };
@@ -291,7 +291,7 @@ DEVICE void team_meet(struct reduce_team team)
     named_barrier_sync(1 + team.number, team.size * WARP);
 }
 
-/* Where a warp is: at a tile of an order block, or at a block of which it has none. */
+/* A warp's position: at a tile of an order block, or at a block of which it has none. */
 struct reduce_step {
     uint64_t item;
     const char *source; /* the tile's first sample */
@@ -388,7 +388,7 @@ DEVICE typename Sum::sum team_gather(struct reduce_team team, typename Sum::sum 
     return shared[lane];
 }
 
-/* Those of one of so many thread blocks. */
+/* Reduces the items of thread block `block` of `blocks`. */
 template <class Sum, int Bytes, int Stages>
 DEVICE void reduce_items(const struct reduce_plan &plan, unsigned block, unsigned blocks)
 {

@@ -20,7 +20,7 @@
 /* Vectors of shared memory for them, which begin within a vector. */
 #define THREAD_PER_ROW_SMEM(LENGTH) (((THREAD_PER_ROW_ROWS(LENGTH) * (LENGTH) + 3 + 3) / 4 + 7) / 8 * 8)
 
-/* Where the rows of an iteration lie. */
+/* The position of an iteration's rows. */
 struct thread_per_row_span {
     char *vectors; /* in device memory, from the one on that they begin in */
     int shift;     /* samples before the first */
@@ -211,7 +211,7 @@ DEVICE void lane_passes(const struct packed_rows &plan, float *row, bool whole_v
     }
 }
 
-/* As many as suffice without spilling any. */
+/* Registers: as many as suffice without spilling any. */
 template <bool Leaf> constexpr int thread_per_row_registers = Leaf ? 56 : 48;
 
 template <class Sum, int Kind, bool Leaf>

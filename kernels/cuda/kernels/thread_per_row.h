@@ -11,7 +11,7 @@
 
 #define THREAD_PER_ROW_LENGTH_MAX (4 * ORDER_LEAF)
 
-/* What scan_thread_per_row_load finds out about a device. */
+/* A device as scan_thread_per_row_load has found it. */
 struct scan_thread_per_row_device {
     uint8_t resident[SCAN_SUMS][2][THREAD_PER_ROW_LENGTH_MAX + 1]; /* thread blocks per SM, by whether they fetch ahead
                                                              and the rows' length */

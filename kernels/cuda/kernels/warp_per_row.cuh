@@ -134,8 +134,8 @@ DEVICE void warp_per_row_passes(const struct warp_per_row_plan &plan,
     }
 }
 
-/* As few as suffice without spilling any, but for exclusive passes in f64. Shared memory suffices for 24 warps of two
- * tiles on an SM, and 16 of three. */
+/* Registers: as few as suffice without spilling any, but for exclusive passes in f64. Shared memory suffices for 24
+ * warps of two tiles on an SM, and 16 of three. */
 template <class Sum, int Tiles, int Kind> constexpr int warp_per_row_registers()
 {
     const int tiles = warp_per_row_rows<Sum, Tiles> * Tiles;

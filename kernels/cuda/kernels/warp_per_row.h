@@ -9,7 +9,7 @@
 
 #define WARP_PER_ROW_TILES_MAX 3
 
-/* What scan_warp_per_row_load finds out about a device: thread blocks per SM. */
+/* A device as scan_warp_per_row_load has found it: thread blocks per SM. */
 struct scan_warp_per_row_device {
     int resident[WARP_PER_ROW_TILES_MAX][SCAN_SUMS];
 };

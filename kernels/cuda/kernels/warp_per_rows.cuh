@@ -18,7 +18,7 @@
 
 #define WARP_PER_ROWS_WARPS 4 /* of a thread block */
 
-/* Whether stretches lie in shared memory from the start of a line on. f2 has no instructions to spare. */
+/* True when stretches lie in shared memory from the start of a line on. f2 has no instructions to spare. */
 template <class Sum> constexpr bool warp_per_rows_has_lines = Sum::has_identity;
 
 /* Samples before a stretch there. */
@@ -108,13 +108,13 @@ DEVICE void warp_per_rows_write(uint4 *vectors, int first, int samples, bool who
         warp_per_rows_write_across(vectors, first, samples, x);
 }
 
-/* Whether a pass begins with leaves that are not full, and must know. */
+/* True when a pass begins with leaves that are not full, and must know. */
 template <class Sum, bool Backward> DEVICE bool warp_per_rows_is_partial(const struct packed_rows &plan)
 {
     return !Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0;
 }
 
-/* As warp_per_rows_prefixes, if that is exact: the same for all lanes. */
+/* Makes prefixes as warp_per_rows_prefixes does, if that is exact in f64; returns the same in all lanes. */
 template <int Tiles, bool Backward>
 DEVICE bool warp_per_rows_prefixes_by_f64(const struct held_leaf<float> leaves_held[Tiles], const int positions[Tiles],
                                           int leaves, struct f2 prefixes[Tiles])

@@ -8,7 +8,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 
-/* What scan_warp_per_rows_load finds out about a device. */
+/* A device as scan_warp_per_rows_load has found it. */
 struct scan_warp_per_rows_device {
     int resident[SCAN_SUMS]; /* thread blocks per SM */
 };

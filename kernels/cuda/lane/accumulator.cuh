@@ -1,5 +1,5 @@
 /*
- * What a sum is kept in, one struct per accumulator, so that the order (block.cuh) is written once. Each names
+ * Accumulators of sums, one struct each, so that the order (block.cuh) is written once. Each names
  *
  * - `sum`, the accumulator, and `sample`, what a lane holds of one sample from the first pass to the last;
  * - first, add_sample and add: a sum begins with its first sample, takes more samples, joins the sum that follows it;
@@ -251,11 +251,11 @@ struct sum_f2_wide : sum_f2_pair {
     }
 };
 
-/* Whether totals of a tile may be made as f2_by_f64.cuh says. */
+/* True when totals of a tile may be made as f2_by_f64.cuh says. */
 template <class Sum> constexpr bool sum_by_f64 = false;
 template <> constexpr bool sum_by_f64<sum_f2> = true;
 
-/* What is written. Hardware differs in which NaN it makes, so there is only one. */
+/* The result that is written of a value. Hardware differs in which NaN it makes, so there is only one. */
 template <class Sum> DEVICE void result_of(typename Sum::sample x, float *result)
 {
     *result = Sum::as_f32(x);

@@ -1,7 +1,7 @@
 /*
- * What affine keeps (scan.h): numbers of type T (float, double, struct f2 or uint64_t) and maps y -> factor y + term,
- * which block.cuh joins as it adds sums. Adding a map that changes nothing would change a zero's sign, so there is no
- * identity.
+ * Accumulators of affine (scan.h): numbers of type T (float, double, struct f2 or uint64_t) and maps y -> factor y +
+ * term, which block.cuh joins as it adds sums. Adding a map that changes nothing would change a zero's sign, so there
+ * is no identity.
  */
 #ifndef KERNELS_CUDA_LANE_AFFINE_ACCUMULATOR_CUH
 #define KERNELS_CUDA_LANE_AFFINE_ACCUMULATOR_CUH

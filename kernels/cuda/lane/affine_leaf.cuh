@@ -1,5 +1,5 @@
 /*
- * What a lane does with its leaf in an affine pass. `Factors` has the coefficients: at(i) is that of sample i.
+ * A lane's leaf in an affine pass. `Factors` has the coefficients: at(i) is the one of sample i.
  */
 #ifndef KERNELS_CUDA_LANE_AFFINE_LEAF_CUH
 #define KERNELS_CUDA_LANE_AFFINE_LEAF_CUH
@@ -11,7 +11,7 @@
 #include "kernels/cuda/lane/carry.cuh"
 #include "kernels/cuda/lane/lane.cuh"
 
-/* How samples of type T come, go, and are rounded between passes: as those of sums. */
+/* Reading, writing and rounding between passes of samples of type T: as those of sums. */
 template <class T> struct affine_samples {
     using sum = any_real<T, SCAND_OPERATOR_SUM>;
 };

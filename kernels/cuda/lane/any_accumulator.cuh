@@ -1,6 +1,6 @@
 /*
- * What the any_layout kernel keeps: the results of any operator, as accumulator.cuh has sums of f32 samples, under the
- * same names and called sums too. Besides
+ * Accumulators of the any_layout kernel: the results of any operator, as accumulator.cuh has sums of f32 samples, under
+ * the same names and called sums too. Besides
  *
  * - from_f32 and from_f64: a sample from what the codec made of its bytes;
  * - has_half, less_half and half: a sum less half of its last sample, and half of a sample;

@@ -1,5 +1,5 @@
 /*
- * What a pass meets before a sample, a leaf or a tile, which may be nothing.
+ * Carries: the sum of all that a pass meets before a sample, a leaf or a tile, which may be nothing.
  */
 #ifndef KERNELS_CUDA_LANE_CARRY_CUH
 #define KERNELS_CUDA_LANE_CARRY_CUH

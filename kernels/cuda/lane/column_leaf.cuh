@@ -9,7 +9,7 @@
 #include "kernels/cuda/lane/carry.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
 
-/* Whether sums must be told which samples a leaf lacks; else what is absent changes none. */
+/* True when sums must be told which samples a leaf lacks; else missing samples change no sum. */
 template <class Sum> DEVICE bool column_partial(int samples)
 {
     return !Sum::has_identity && samples < ORDER_LEAF;

@@ -26,8 +26,8 @@ DEVICE void bf16_decode(uint32_t word, float x[2])
     x[1] = __uint_as_float(word & 0xffff0000);
 }
 
-/* How integers lie in the halves of a word, one of a byte in the lower one of a half, and between which numbers they
- * are: made once for a leaf. */
+/* The layout of integers in the halves of a word, one of a byte in the lower byte of a half, and the numbers between
+ * which they are: made once for a leaf. */
 struct integers16 {
     uint32_t flip, low, high; /* sign bits; each half as the last places of an f32, as permutations */
     float zero, least, most;  /* zero: what 0 becomes there */
@@ -119,7 +119,7 @@ DEVICE void convert16_decode(enum scand_dtype form, const uint32_t words[WORDS16
     }
 }
 
-/* What NaN are written as. */
+/* Encodes NaN: all of them become one. */
 DEVICE void convert16_encode_nan(enum scand_dtype form, const float x[ORDER_LEAF], uint32_t words[WORDS16])
 {
     const uint32_t nan = form == SCAND_DTYPE_F16 ? 0x7e00 : form == SCAND_DTYPE_BF16 ? 0x7fc0 : 0;

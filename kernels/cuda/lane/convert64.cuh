@@ -9,7 +9,7 @@
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/order1/dtypes.h"
 
-/* As permutations: a word of 4 bytes, and each half of one of 8 bytes, of its lower and its upper half. */
+/* The order of bytes, as permutations: of a word of 4 bytes, and of the lower and the upper half of one of 8 bytes. */
 struct word_order {
     uint32_t single, low, high;
 };
@@ -35,7 +35,7 @@ DEVICE void words32_order(enum scand_dtype form, uint32_t words[ORDER_LEAF])
         words[i] = word32_ordered(order, words[i]);
 }
 
-/* The same of 8 bytes. Half i of those of a leaf, of a number with these halves, of which the lower one comes first. */
+/* Half i of a leaf's words of 8 bytes, of a number with these halves, of which the lower one comes first. */
 DEVICE uint32_t word64_ordered(struct word_order order, int i, uint32_t low, uint32_t high)
 {
     return __byte_perm(low, high, i % 2 ? order.high : order.low);

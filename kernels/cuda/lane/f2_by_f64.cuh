@@ -18,7 +18,7 @@
 #include "kernels/cuda/lane/accumulator.cuh"
 #include "kernels/order1/order.h"
 
-/* What a lane knows of samples. */
+/* A lane's knowledge of its samples. */
 struct by_f64_range {
     unsigned least; /* magnitude: twice its bits, less 1, which is the largest number for 0 */
     float most;     /* the sum of magnitudes in a leaf, or more, but for rounding */
@@ -45,8 +45,8 @@ DEVICE double by_f64_total(const float x[ORDER_LEAF], struct by_f64_range *range
     return total;
 }
 
-/* What no prefix may exceed, nor the magnitudes of a leaf: at most 2^44 times the last place of the least
- * sample of all lanes, and far from infinity. */
+/* The bound on every prefix, and on the magnitudes of a leaf: at most 2^44 times the last place of the least sample of
+ * all lanes, and far from infinity. */
 DEVICE float by_f64_limit(unsigned least)
 {
 #if __CUDA_ARCH__ >= 800

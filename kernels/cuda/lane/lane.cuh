@@ -1,5 +1,5 @@
 /*
- * Which lane and warp this is, and what lanes of a warp have in common.
+ * The numbers of this lane and warp, and values that lanes of a warp have in common.
  */
 #ifndef KERNELS_CUDA_LANE_LANE_CUH
 #define KERNELS_CUDA_LANE_LANE_CUH
@@ -18,8 +18,8 @@
 #define REGISTERS(COUNT) __launch_bounds__(ORDER_FAN *WARP)
 #endif
 
-/* What all lanes of a warp have the same value of. Only so does the compiler know that, and keeps it in a register that
- * they share; a vector register would be spilled, at a cost of 15 %. */
+/* A value that is the same in all lanes of a warp. The shuffle tells the compiler so, which then keeps it in a register
+ * that the lanes share; a vector register would be spilled, at a cost of 15 %. */
 DEVICE int warp_uniform(int value)
 {
     return __shfl_sync(~0u, value, 0);
@@ -38,7 +38,7 @@ DEVICE int warp_index()
     return warp_uniform((int)threadIdx.x / WARP);
 }
 
-/* How many samples of an order block of `length` lie in a warp's tile. */
+/* The number of samples of an order block of `length` that lie in a warp's tile. */
 DEVICE int tile_samples(int length, int warp)
 {
     return min(max(length - warp * ORDER_TILE, 0), ORDER_TILE);

@@ -14,7 +14,7 @@
 #include "kernels/cuda/lane/f2_by_f64.cuh"
 #include "kernels/cuda/lane/lane.cuh"
 
-/* What a lane has of a stretch. */
+/* A lane's leaf of a stretch. */
 template <class T> struct held_leaf {
     T x[ORDER_LEAF];
 };
@@ -42,7 +42,7 @@ template <class Sum> DEVICE void leaf_fill_beyond(typename Sum::sample x[ORDER_L
             x[i] = Sum::absent();
 }
 
-/* The same of what is not among the first `samples` samples of this warp's tile. */
+/* Makes all samples absent but the first `samples` ones of this warp's tile. */
 template <class Sum> DEVICE void leaf_fill(typename Sum::sample x[ORDER_LEAF], int samples)
 {
     leaf_fill_beyond<Sum>(x, samples - lane_index() * ORDER_LEAF);
@@ -86,11 +86,11 @@ DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, in
     }
 }
 
-/* Which kind a pass is of, where that is not known before the launch. */
+/* The kind of a pass whose kind is not known before the launch. */
 #define KIND_ANY (-1)
 
-/* The same, of `Kind`, or of `kind` if that is KIND_ANY. The pins keep what kinds have in common apart: computed for
- * all of them before they part, it would not fit the registers. */
+/* The values of a leaf of kind `Kind`, or of `kind` if that is KIND_ANY. The pins keep what kinds have in common apart:
+ * computed for all of them before they part, it would not fit the registers. */
 template <class Sum, bool Backward, int Kind, bool Partial>
 DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, int last, int kind)
 {
@@ -107,8 +107,8 @@ DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, in
     }
 }
 
-/* The same of a leaf that is full, of samples whose magnitudes add up to `most`. Where all carries of the warp are
- * further from 0, no sum is as small as the sample that it takes, which is fewer steps then. */
+/* The values of a full leaf, of samples whose magnitudes add up to `most`. Where all carries of the warp are further
+ * from 0, no sum is as small as the sample that is added, which takes fewer steps. */
 template <class Sum, bool Backward, int Kind>
 DEVICE void leaf_values_of(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, float most, int kind)
 {
@@ -130,13 +130,13 @@ template <class Sum> DEVICE void leaf_zero_at(typename Sum::sample x[ORDER_LEAF]
             x[i] = zero;
 }
 
-/* Which number the first sample that a pass meets of `length` ones has in this lane's leaf of a warp's tile. */
+/* The number, in this lane's leaf of a warp's tile, of the first of `length` samples that a pass meets. */
 template <bool Backward> DEVICE int leaf_first(int length, int warp)
 {
     return (Backward ? length - 1 : 0) - (warp * WARP + lane_index()) * ORDER_LEAF;
 }
 
-/* The same of a row of `length` samples of which this warp has a tile. */
+/* Sets the first value of a pass to `zero`, of a row of `length` samples of which this warp has a tile. */
 template <class Sum, bool Backward>
 DEVICE void leaf_zero_first(typename Sum::sample x[ORDER_LEAF], int length, int warp, typename Sum::sample zero)
 {

@@ -1,13 +1,13 @@
 /*
- * What the choice of a kernel and the launchers have in common: a device, and the shared memory that thread blocks
- * take. Plain C.
+ * Common parts of the choice of a kernel and of the launchers: a device, and the shared memory that thread blocks take.
+ * Plain C.
  */
 #ifndef KERNELS_CUDA_SELECT_DEVICE_H
 #define KERNELS_CUDA_SELECT_DEVICE_H
 
 #include <stdbool.h>
 
-/* What the choice goes by, of a device. */
+/* The properties of a device by which kernels are chosen. */
 struct select_device {
     int capability; /* compute capability, 90 for 9.0; 75 or more */
     int code;       /* that for which the kernels were compiled that it runs: at most its own, less where PTX is */

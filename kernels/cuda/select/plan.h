@@ -30,7 +30,7 @@ struct scan_side {
 
 struct scan_progress;
 
-/* What one launch does. */
+/* One launch. */
 struct scan_plan {
     struct scan_side input, output;
     uint64_t outer_shape[SCAN_OUTER_MAX];
@@ -49,8 +49,8 @@ struct scan_plan {
     bool ahead; /* fetch the next item while one is computed; results have other shared memory then */
     int smem;   /* vectors of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
 
-    /* Where a row has several blocks: per pass an array of sums for every row, of its blocks' totals until they become
-     * carries. With totals_pass >= 0 this launch stores the totals of that pass and writes no results. */
+    /* Sums of rows with several blocks: per pass an array of sums for every row, of its blocks' totals until they
+     * become carries. With totals_pass >= 0 this launch stores the totals of that pass and writes no results. */
     void *sums[SCAND_PASSES_MAX];
     uint64_t sums_per_row;
     int totals_pass;
@@ -62,13 +62,13 @@ int scan_word_bytes(enum scand_dtype dtype);
 /* Rows first <= r < first + count. */
 struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count);
 
-/* Whether all rows begin with a vector, on both sides. */
+/* True when all rows begin with a vector, on both sides. */
 bool scan_plan_is_aligned(const struct scan_plan *plan);
 
-/* Whether rows of samples of `size` bytes lie one right after the other. */
+/* True when rows of samples of `size` bytes lie one right after the other. */
 bool scan_side_is_packed(const struct scan_plan *plan, const struct scan_side *side, int64_t size);
 
-/* Whether rows of the innermost outer axis are columns side by side, on both sides. */
+/* True when rows of the innermost outer axis are columns side by side, on both sides. */
 bool scan_plan_is_columns(const struct scan_plan *plan);
 
 /* Strips of columns that one such axis has, and that all rows have at most: they may begin and end anywhere in one. */
@@ -76,8 +76,8 @@ bool scan_plan_is_columns(const struct scan_plan *plan);
 uint64_t scan_plan_strips_per_axis(const struct scan_plan *plan);
 uint64_t scan_plan_strips(const struct scan_plan *plan);
 
-/* Whether the rows are columns of whole planes that tensor maps can describe on both sides. The columns of a plane;
- * boxes that lie side by side in all planes. */
+/* True when the rows are columns of whole planes that tensor maps can describe on both sides. Then: the columns of a
+ * plane; boxes that lie side by side in all planes. */
 #define SCAN_BOX 64 /* columns */
 bool scan_plan_has_maps(const struct scan_plan *plan);
 uint64_t scan_plan_columns(const struct scan_plan *plan);

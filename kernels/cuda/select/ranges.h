@@ -27,7 +27,8 @@ struct scan_range {
     uint64_t first, count; /* of the row's order blocks */
 };
 
-/* How many ranges a row is, each of at most `blocks` order blocks but for those that are all carries; the n-th. */
+/* Return how many ranges a row is, each of at most `blocks` order blocks but for those that are all carries, and the
+ * n-th of them. */
 uint64_t ranges_count(const struct scan_rule *rule, uint64_t length, uint64_t blocks);
 struct scan_range ranges_at(const struct scan_rule *rule, uint64_t length, uint64_t blocks, uint64_t number);
 
@@ -39,8 +40,8 @@ static inline bool range_is_mean(const struct scan_range *range)
 /* Makes of a row's plan that of one of its ranges. */
 void scan_plan_narrow(struct scan_plan *plan, const struct scan_range *range);
 
-/* How long a row takes in all, estimated high, on a device of so many SMs; and of how many order blocks a range
- * is that takes LIMIT_LAUNCH_MS. `mapped`: samples are in host memory. Of one row, which is not ragged. */
+/* Return how long a row takes in all, estimated high, on a device of so many SMs; and how many order blocks make a
+ * range that takes LIMIT_LAUNCH_MS. `mapped`: samples are in host memory. Of one row, which is not ragged. */
 uint64_t ranges_row_us(const struct scan_rows *rows, bool mapped, int processors);
 uint64_t ranges_blocks(const struct scan_rows *rows, bool mapped, int processors);
 

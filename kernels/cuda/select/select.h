@@ -1,7 +1,7 @@
 /*
- * Which kernel scans rows on a CUDA device: a function of the rule, the rows' layout and the device, read off one table
- * (select.c), which has every limit and where it was measured. Plain C without CUDA, so that it is tested anywhere.
- * Bits never depend on it, only speed.
+ * The choice of the kernel that scans rows on a CUDA device: a function of the rule, the rows' layout and the device,
+ * read off one table (select.c), which has every limit and where it was measured. Plain C without CUDA, so that it is
+ * tested anywhere. Bits never depend on it, only speed.
  *
  * A further kernel is a path here, with what it needs, a row of the table, a case in scan_cuda.cu and a line of its
  * test. Its launcher answers SELECT_NO_ROOM where the device has no room for its thread blocks.
@@ -70,7 +70,7 @@ enum select_path { SELECT_PATHS(X) SELECT_PATH_COUNT };
 /* `plan`: of these rows. They have samples, unless they are reduced. */
 enum select_path select_path_of(const struct scan_rows *rows, const struct scan_plan *plan,
                                 const struct select_device *device);
-/* The same for one row that is scanned by ranges (ranges.h): of several order blocks, and not ragged. */
+/* Returns the path for one row that is scanned by ranges (ranges.h): of several order blocks, and not ragged. */
 enum select_path select_path_of_ranges(const struct scan_rows *rows, const struct scan_plan *plan,
                                        const struct select_device *device);
 const char *select_word(enum select_path path);
@@ -82,12 +82,12 @@ const char *select_word(enum select_path path);
  */
 int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
                int (*run)(enum select_path path, void *context), void *context);
-/* The same for one row that is scanned by ranges. */
+/* Scans one row by ranges, by paths as select_run. */
 int select_run_ranges(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
                       int (*run)(enum select_path path, void *context), void *context);
 
-/* The same by one path, be it slow for these rows: for tests and benchmarks. SELECT_UNFIT: its kernel cannot scan such
- * rows, and run was not called. */
+/* Scans by one path, be it slow for these rows: for tests and benchmarks. SELECT_UNFIT: the path's kernel cannot scan
+ * such rows, and run was not called. */
 #define SELECT_UNFIT 9 /* cudaErrorInvalidConfiguration */
 int select_run_path(enum select_path path, const struct scan_rows *rows, const struct scan_plan *plan,
                     const struct select_device *device, int (*run)(enum select_path path, void *context),
@@ -96,7 +96,7 @@ int select_run_path(enum select_path path, const struct scan_rows *rows, const s
 /* The device as if it were of another compute capability, as far as it can be: it chooses as that one would. */
 struct select_device select_device_as(const struct select_device *device, int capability);
 
-/* Whether the kernels for sums of f32 samples know a rule: of 4-byte forms into such or f64. */
+/* True when the kernels for sums of f32 samples know a rule: from 4-byte forms to such forms or f64. */
 bool select_is_sum(const struct scan_rule *rule);
 
 /*
@@ -113,7 +113,7 @@ enum select_together select_together_of(const struct scan_rows *rows, uint64_t c
 /* The coefficients of affine rows as the rows of an input. */
 struct scan_rows select_coefficient_rows(const struct scan_rows *rows);
 
-/* Whether the any_layout kernel can prefetch: samples are contiguous and a thread block has room for them. */
+/* True when the any_layout kernel can prefetch: samples are contiguous and a thread block has room for them. */
 bool select_any_layout_prefetches(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max);
 
 #ifdef __cplusplus

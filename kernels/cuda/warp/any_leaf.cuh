@@ -1,7 +1,6 @@
 /*
- * How a lane of the any_layout kernel comes by the samples of its leaf, and where its results go: words of 2, 4 or 8
- * bytes travel (tile_words.cuh), of which it makes samples when it has them in registers. What the samples are is asked
- * once for a leaf, by all lanes alike.
+ * Reads and writes of a lane's leaf by the any_layout kernel: words of 2, 4 or 8 bytes travel (tile_words.cuh), and
+ * become samples in registers. The form of the samples is looked up once for a leaf, by all lanes alike.
  *
  * `Ahead`: both sides are contiguous and the item's words were fetched while the one before was computed. Else they are
  * fetched when they are needed, at any stride and alignment.
@@ -15,13 +14,13 @@
 #include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/tile_words.cuh"
 
-/* Where nothing is fetched ahead, a tile passes through shared memory so many leaves at a time: any GPU has that much.
- * The vectors that a warp needs, by the bytes of the widest word. */
+/* Leaves of a tile that pass through shared memory at a time, where nothing is fetched ahead: any GPU has that much
+ * memory. The vectors that a warp needs, by the bytes of the widest word. */
 #define ANY_LEAVES       8
 #define ANY_SMEM(WIDEST) (ANY_LEAVES * (WIDEST) + 8)
 
-/* When words are fetched: as they are needed; or before, and the next item's when they have been read; or before, by
- * the kernel. */
+/* The time at which words are fetched: as they are needed; or before, and the next item's when they have been read; or
+ * before, by the kernel. */
 enum any_fetching { FETCH_NOW, FETCH_AHEAD, FETCH_APART };
 
 struct any_plan {
@@ -74,7 +73,7 @@ DEVICE void any_words_fetched(const struct scan_item *item, const struct scan_it
         any_fetch<Bytes>(next, warp, tile);
 }
 
-/* The same of one that was not: some leaves at a time. */
+/* The words of a leaf of an item that was not fetched ahead: some leaves at a time. */
 template <int Bytes>
 DEVICE void any_words_now(const struct any_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
                           uint32_t words[4 * Bytes])
@@ -96,7 +95,7 @@ DEVICE void any_words_now(const struct any_plan &plan, const struct scan_item *i
     }
 }
 
-/* Where the words of a lane's leaf come from: words<Bytes>(words) has them. This one: a warp's tile of an item. */
+/* Sources of the words of a lane's leaf: words<Bytes>(words) has them. This one: a warp's tile of an item. */
 template <enum any_fetching Fetching> struct any_tile_source {
     const struct any_plan &plan;
     const struct scan_item *item, *next;
@@ -200,7 +199,7 @@ DEVICE void any_samples(const struct any_plan &plan, const Source &source, uint6
     }
 }
 
-/* The same of integers of 4 bytes that stay so. */
+/* The upper half of plan.flip, for integers of 4 bytes that stay so. */
 DEVICE uint32_t any_flip32(const struct any_plan &plan)
 {
     return (uint32_t)(plan.flip >> 32);
@@ -237,7 +236,7 @@ DEVICE void any_put_ahead(const struct scan_item *item, int warp, uint4 *stage, 
     }
 }
 
-/* The same to anywhere, some leaves at a time. */
+/* Puts words to any address, some leaves at a time. */
 template <int Bytes, class Word>
 DEVICE void any_put_now(const struct scan_side &side, const struct scan_item *item, int warp, uint4 *stage, Word word)
 {
@@ -256,7 +255,7 @@ DEVICE void any_put_now(const struct scan_side &side, const struct scan_item *it
     }
 }
 
-/* Where the words of a lane's leaf go: put<Bytes>(word) takes them. This one: a warp's tile of an item. */
+/* Targets for the words of a lane's leaf: put<Bytes>(word) takes them. This one: a warp's tile of an item. */
 template <bool Ahead> struct any_tile_target {
     const struct any_plan &plan;
     const struct scan_item *item;
@@ -272,14 +271,14 @@ template <bool Ahead> struct any_tile_target {
     }
 };
 
-/* Whether values are less half of their samples. */
+/* True when values are less half of their samples. */
 DEVICE bool kind_is_half(int kind)
 {
     return kind == SCAND_KIND_HALF || kind == SCAND_KIND_TRAPEZOID;
 }
 
-/* What is written of values. A NaN makes all that follows it in a leaf NaN, but for kinds that are half, where it may
- * be of that value alone. Returns whether there are any, which are quiet ones then. */
+/* The results of values. A NaN makes all that follows it in a leaf NaN, but for kinds that are half, where it may be of
+ * that value alone. Returns true when there are any NaN, which are quiet ones then. */
 template <class Sum, class Out>
 DEVICE bool any_results(const typename Sum::sample x[ORDER_LEAF], bool half, Out results[ORDER_LEAF])
 {

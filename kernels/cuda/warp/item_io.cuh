@@ -1,5 +1,5 @@
 /*
- * How a warp reads its tile of an item, and writes the results.
+ * Reads of a warp's tile of an item, and writes of its results.
  */
 #ifndef KERNELS_CUDA_WARP_ITEM_IO_CUH
 #define KERNELS_CUDA_WARP_ITEM_IO_CUH
@@ -47,8 +47,8 @@ constexpr int scan_registers = sizeof(Out) == 8                  ? 64
                                : !Aligned && First::has_identity ? 48
                                                                  : First::registers;
 
-/* Whether results may be copied in bulk. Lanes meet the same banks for that, which f64 has no time for (10,000 x 10,000
- * reach 0.94 of a copy on an H200 instead of 0.96), and f2 no room for a stage. */
+/* True when results may be copied in bulk. Lanes meet the same banks for that, which f64 has no time for (10,000 x
+ * 10,000 reach 0.94 of a copy on an H200 instead of 0.96), and f2 no room for a stage. */
 template <class Sum, class Out, bool Aligned> constexpr bool scan_has_bulk = false;
 template <> constexpr bool scan_has_bulk<sum_f32, float, true> = HAS_BULK;
 

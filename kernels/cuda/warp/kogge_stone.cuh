@@ -40,8 +40,8 @@ DEVICE typename Sum::sum group_scan(typename Sum::sum total, int last)
     return total;
 }
 
-/* The same over `Count` groups side by side: while one waits for a shuffle, there are the others' instructions. last(t)
- * is the last member of group t. */
+/* The Kogge-Stone network over `Count` groups side by side: while one group waits for a shuffle, there are the others'
+ * instructions. last(t) is the last member of group t. */
 template <class Sum, bool Backward, int Count, class Last>
 DEVICE void kogge_stone(typename Sum::sum sums[Count], Last last)
 {
@@ -52,7 +52,7 @@ DEVICE void kogge_stone(typename Sum::sum sums[Count], Last last)
             sums[t] = kogge_stone_step<Sum, Backward>(sums[t], distance, last(t));
 }
 
-/* The same in a loop, of as many steps as the first `members` lanes need: each step is there once. */
+/* The network in a loop, of as many steps as the first `members` lanes need: each step is there once. */
 template <class Sum, bool Backward> DEVICE typename Sum::sum group_scan_rolled(typename Sum::sum total, int members)
 {
 #pragma unroll 1
@@ -81,7 +81,7 @@ DEVICE typename Sum::sum kogge_stone_one(typename Sum::sum sums[Count], Exists e
     return sums[0];
 }
 
-/* What a group's members meet before them in the group, from inclusive prefixes. */
+/* The carry into each member of a group from members before it, from inclusive prefixes. */
 template <class Sum, bool Backward> DEVICE carry<Sum> group_before(typename Sum::sum inclusive, int last)
 {
     typename Sum::sum before;
@@ -105,8 +105,8 @@ DEVICE bool by_f64_scan(double sums[Tiles], struct by_f64_range range, struct f2
     return __all_sync(~0u, exact);
 }
 
-/* What the leaf has that a pass meets `distance` leaves before this lane's of a tile, be it in this or in the tile
- * before; of the first leaves that it meets, anything. */
+/* The value of the leaf that a pass meets `distance` leaves before this lane's leaf of a tile, in this tile or in the
+ * tile before; any value for the first leaves that the pass meets. */
 template <int Tiles, bool Backward, class T>
 DEVICE T segment_before(const T values[Tiles], int tile, int lane, int distance)
 {
@@ -144,7 +144,7 @@ DEVICE void segmented_scans(typename Sum::sum sums[Tiles], const int positions[T
     }
 }
 
-/* The same of a leaf in each lane. */
+/* Scans segments of one leaf in each lane. */
 template <class Sum, bool Backward>
 DEVICE typename Sum::sum segmented_scan(typename Sum::sum total, int position, int leaves)
 {

@@ -1,5 +1,5 @@
 /*
- * Where samples lie, and how a warp moves its tile between device memory and its lanes' registers.
+ * The addresses of samples, and a warp's moves of its tile between device memory and its lanes' registers.
  *
  * Neighbouring lanes should touch neighbouring addresses, 16 aligned bytes at a time, but a lane holds 16 consecutive
  * samples, which may begin anywhere. So a tile passes through shared memory in vectors of 16 bytes, those that it lies
@@ -28,7 +28,7 @@
 #define LINE_VECTORS 8 /* of a line of device memory, 128 bytes */
 
 /*
- * Where a vector of results of type T, or of f32 samples, lies in a tile. The vectors of a leaf, 4 of f32 or 8 of f64,
+ * The place in a tile of a vector of results of type T, or of f32 samples. The vectors of a leaf, 4 of f32 or 8 of f64,
  * change places with each other, differently in neighbouring leaves. The pattern repeats after SWIZZLE_PERIOD vectors.
  */
 #define SWIZZLE_PERIOD(T) (8 * (int)sizeof(T))
@@ -46,9 +46,10 @@ template <class T> DEVICE T *staged_sample(const uint4 *tile, unsigned index)
 }
 
 /*
- * Where the first vector of a leaf lies in a tile, in bytes. Those after it lie where the bits of their distance are
- * the other way round. The compiler must not know what this is made of: it would add the tile to each of them. But
- * unless `Settled` it may, as registers are scarce in ragged rows: it spills some of their loops'.
+ * The place in a tile of a leaf's first vector, in bytes. The vectors after it lie at this offset with the bits of
+ * their distance flipped. The compiler must not know how the offset is made, or it would add the tile's address to each
+ * of them. Unless `Settled` it may know, as registers are scarce in ragged rows, and some of their loops' would be
+ * spilled.
  */
 template <class T, bool Settled> DEVICE unsigned leaf_swizzle(int leaf)
 {
@@ -105,7 +106,8 @@ DEVICE void fetch_vectors(uint4 *tile, const char *source, int shift, int count)
     }
 }
 
-/* The same of a whole tile that begins within a vector, where that in which it ends is full as well. */
+/* Fetches the vectors of a whole tile that begins within a vector, where the vector in which it ends is full as well.
+ */
 DEVICE void fetch_vectors_inside(uint4 *tile, const char *source, int shift)
 {
     const int lane = lane_index();
@@ -129,7 +131,7 @@ DEVICE int word_in_line(const char *address)
     return (int)((uintptr_t)address / sizeof(float) % (LINE_VECTORS * VEC16_BYTES / sizeof(float)));
 }
 
-/* Which vectors of a stretch that begins with a line some samples lie in. */
+/* The vectors, of a stretch that begins with a line, in which some samples lie. */
 struct line_vectors {
     int first;
     int end;  /* after those that are full to their last sample */
@@ -224,7 +226,7 @@ template <int By, bool Apart = false> DEVICE void leaf_shift_down(const float fr
         x[i] = from[i + By];
 }
 
-/* The same where they begin `shift` samples later. */
+/* Reads a leaf whose samples begin `shift` samples later. */
 template <bool Settled = true, bool Apart = false>
 DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
 {
@@ -328,7 +330,7 @@ template <class T, int Slots> DEVICE void drain_vectors(const uint4 *stage, char
     }
 }
 
-/* Where word `index` of a stage lies, in bytes, `lines` before word index + 32 lines: see swizzle. */
+/* The place of word `index` of a stage, in bytes, `lines` before word index + 32 lines: see swizzle. */
 DEVICE int stage_word(int index, int lines)
 {
     int offset = (4 * index) ^ (((index >> 1) + 16 * lines) & 0x30);
@@ -424,8 +426,8 @@ template <bool Done> DEVICE void bulk_await()
 }
 
 /*
- * As tile_write, of f32 results that begin with a vector: the engine writes them, from a stage that has them in order
- * and is not to be touched until bulk_await.
+ * Writes f32 results that begin with a vector, as tile_write does: the engine copies them, from a stage that has them
+ * in order and is not to be touched until bulk_await.
  */
 DEVICE void tile_write_bulk(uint4 *stage, char *target, int length, int warp, const float x[ORDER_LEAF])
 {

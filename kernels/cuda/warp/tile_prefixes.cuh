@@ -7,7 +7,7 @@
 #include "kernels/cuda/lane/leaf.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 
-/* As tile_prefixes, if that is exact: the same for all lanes. */
+/* Makes prefixes as tile_prefixes does, if that is exact in f64; returns the same in all lanes. */
 template <bool Backward> DEVICE bool tile_prefixes_by_f64(const float x[ORDER_LEAF], struct f2 *prefix, float *most)
 {
     struct by_f64_range range = {~0u, 0.0f};

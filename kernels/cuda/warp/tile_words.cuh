@@ -12,11 +12,12 @@
 /* Vectors of a tile of words: room for one more, where they do not begin with a vector, and to the next 128 bytes. */
 #define WORDS_VECTORS(BYTES) (WARP * (BYTES) + 8)
 
-/* Where results pass through: all of a tile, or a quarter of one of 8-byte words, where with more of it only one thread
- * block would fit an SM. */
+/* The stage that results pass through: all of a tile, or a quarter of one of 8-byte words, where with more of it only
+ * one thread block would fit an SM. */
 #define WORDS_STAGE(BYTES) ((BYTES) == 8 ? 64 : WARP * (BYTES))
 
-/* Where a vector lies: those of a leaf change places, so that leaf after leaf, too, they meet all banks (swizzle). */
+/* The place of a vector: the vectors of a leaf change places, so that lanes meet all banks leaf after leaf, too
+ * (swizzle). */
 DEVICE int swizzle_words(int vec16, int bytes)
 {
     return vec16 ^ ((vec16 >> 3) & (bytes - 1));

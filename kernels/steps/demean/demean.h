@@ -8,7 +8,7 @@
 
 #include "kernels/steps/totals.h"
 
-/* It has no parameters and no further operand. Input and output are of floats. */
+/* demean has no parameters and no further operand. Input and output are of floats. */
 extern const struct step_kernel demean_kernel;
 
 CODEC_INLINE double demean_sample(enum scand_dtype dtype, double sample, double mean)

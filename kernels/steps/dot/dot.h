@@ -14,7 +14,7 @@
 
 #include "kernels/steps/totals.h"
 
-/* It has no parameters. Its further operand has an element for each sample. */
+/* The further operand of dot, which has no parameters: an element for each sample. */
 enum { DOT_OTHER };
 
 /* Rows that are computed side by side, where neighbouring rows are neighbours in memory. */
@@ -27,8 +27,8 @@ extern const struct step_kernel dot_kernel, dot_parts_kernel, dot_join_kernel;
 
 #define DOT_DIVIDED (8 * ORDER_BLOCK) /* samples from which on rows are divided */
 
-/* Whether they are: row after row of the input lies side by side, and samples of a row do not. Rows are then bounded,
- * too. */
+/* True when rows are computed side by side: row after row of the input lies side by side, and samples of a row do not.
+ * Such rows are bounded in length. */
 CODEC_INLINE bool dot_is_columns(const struct step_rows *rows)
 {
     const struct step_operand *input = &rows->input;

@@ -32,8 +32,8 @@ struct index_fault {
 /* Looks at the input's rows first <= r < first + count; on the calling thread. */
 struct index_fault index_check(const struct step_rows *rows, uint64_t first, uint64_t count, struct index_range range);
 
-/* The same on the current CUDA device: queues it on a stream. In the end `verdict`, two words that the device reaches,
- * has what index_verdict reads. Returns a cudaError_t. */
+/* Checks the rows on the current CUDA device: queues the check on a stream. In the end `verdict`, two words that the
+ * device reaches, has what index_verdict reads. Returns a cudaError_t. */
 int index_launch(const struct step_rows *rows, uint64_t first, uint64_t count, struct index_range range,
                  uint64_t verdict[2], void *stream);
 

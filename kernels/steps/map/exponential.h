@@ -107,7 +107,7 @@ CODEC_INLINE double log_series(double s, bool is_f32)
     return (sum * z + 2.0 / 3) * z;
 }
 
-/* What x is not positive and finite for. */
+/* Replaces `value`, the logarithm of x, where x is not positive and finite. */
 CODEC_INLINE double log_special(double x, double value)
 {
     value = x == INFINITY ? x : value;

@@ -39,7 +39,7 @@ extern const struct step_kernel stack_kernel;
 /* Rows below which each of them is given to threads that have a bin each. */
 #define STACK_ROWS_LEAST 32
 
-/* Whether all rows have the same index. */
+/* True when all rows have the same index. */
 CODEC_INLINE bool stack_is_shared(const struct step_rows *rows)
 {
     bool shared = true;
@@ -48,7 +48,7 @@ CODEC_INLINE bool stack_is_shared(const struct step_rows *rows)
     return shared;
 }
 
-/* Whether rows are neighbours in memory, samples of a row are not, and neighbours have the same index. */
+/* True when rows are neighbours in memory, samples of a row are not, and neighbours have the same index. */
 CODEC_INLINE bool stack_is_columns(const struct step_rows *rows)
 {
     const struct step_operand *input = &rows->input;

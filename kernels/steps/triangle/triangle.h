@@ -93,7 +93,7 @@ CODEC_INLINE uint32_t triangle_segment(uint32_t half_width)
     return segment;
 }
 
-/* Which sample of a row of `length` there is at position i; -1: none, but 0. */
+/* Returns the sample of a row of `length` that position i stands for; -1: none, but 0. */
 CODEC_INLINE int64_t triangle_source(enum boundary boundary, int64_t i, int64_t length)
 {
     if (i >= 0 && i < length)
@@ -113,14 +113,14 @@ CODEC_INLINE void triangle_kept(const struct triangle *triangle, uint64_t length
     *to = !skips ? length : length > reach ? length - reach : 0;
 }
 
-/* The same of an output with a half-width of its own: not skipped, and in range. */
+/* True when an output with a half-width of its own is kept: it is not skipped, and in range. */
 CODEC_INLINE bool triangle_keeps(const struct triangle *own, int64_t i, int64_t length)
 {
     const int64_t reach = (int64_t)own->half_width - (own->shape == TRIANGLE_BOX);
     return own->half_width > 0 && (own->boundary != BOUNDARY_SKIP || (i >= reach && i < length - reach));
 }
 
-/* What some samples in a row add up to: the single sum and the double sum behind the last of them. */
+/* The sums of some samples in a row: the single sum and the double sum behind the last of them. */
 struct triangle_sums {
     double single, twice;
 };
@@ -142,8 +142,9 @@ CODEC_INLINE struct triangle_sums triangle_join(struct triangle_sums left, struc
     return sums;
 }
 
-/* What sums lack that are taken from the next segment, `ahead` of this one, or from the one `behind` it: a straight
- * line in r. `here` and `before` are the totals of this segment, of so many samples, and of the one behind it. */
+/* The correction of sums that are taken from the next segment, `ahead` of this one, or from the one `behind` it: a
+ * straight line in r. `here` and `before` are the totals of this segment, of so many samples, and of the one behind it.
+ */
 struct triangle_line {
     double start, slope;
 };

@@ -1,5 +1,5 @@
 /*
- * What the norms by thread blocks share: rows, and the sum over a thread block.
+ * Common parts of the norms by thread blocks: rows, and the sum over a thread block.
  */
 #ifndef KERNELS_TUTORIAL_NORM_NORM_CUH
 #define KERNELS_TUTORIAL_NORM_NORM_CUH

@@ -1,6 +1,6 @@
 /*
- * What the norms of whole tensors share: a row is a tensor, which thread blocks along the second dimension of the grid
- * have parts of.
+ * Common parts of the norms of whole tensors: a row is a tensor, which thread blocks along the second dimension of the
+ * grid have parts of.
  */
 #ifndef KERNELS_TUTORIAL_NORM_TENSOR_CUH
 #define KERNELS_TUTORIAL_NORM_TENSOR_CUH
@@ -24,7 +24,7 @@ static __global__ void norms_root(double *output, uint64_t rows)
         output[i] = sqrt(output[i]);
 }
 
-/* This thread's squares, of samples that all threads of a row take in turns. */
+/* Adds up this thread's squares, of samples that all threads of a row take in turns. */
 GPU_INLINE double squares_in_turns(const struct reduce_rows &rows, uint64_t number)
 {
     const float *x = row_at(rows, number);

@@ -1,6 +1,6 @@
 /*
- * What the reductions share, so that their files hold little but the kernel: operations, and the launches that reduce a
- * row in parts and then its parts.
+ * Common parts of the reductions, so that their files hold little but the kernel: operations, and the launches that
+ * reduce a row in parts and then its parts.
  */
 #ifndef KERNELS_TUTORIAL_REDUCE_REDUCE_CUH
 #define KERNELS_TUTORIAL_REDUCE_REDUCE_CUH
@@ -67,7 +67,7 @@ struct level {
     uint64_t samples; /* samples of a whole row */
 };
 
-/* What one thread block reduces at a time. */
+/* The part of a row that one thread block reduces at a time. */
 template <class In> struct part {
     const In *x;
     int count;
@@ -85,7 +85,7 @@ GPU_INLINE double load(struct part<In> part, int i)
     return i < part.count ? Op::of(part.x[i]) : Op::identity();
 }
 
-/* What is asked for, from the combined samples of a row. */
+/* Returns the result of a row from its combined samples. */
 GPU_INLINE double finished(enum scand_reduction op, double value, uint64_t samples)
 {
     if (op == SCAND_REDUCTION_MEAN || op == SCAND_REDUCTION_RMS)

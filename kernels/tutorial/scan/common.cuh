@@ -1,6 +1,6 @@
 /*
- * What all variants of the scan share, so that their files hold little but the kernel: rows in the order of a pass, one
- * launch per pass, accumulators.
+ * Common parts of all variants of the scan, so that their files hold little but the kernel: rows in the order of a
+ * pass, one launch per pass, accumulators.
  */
 #ifndef KERNELS_TUTORIAL_SCAN_COMMON_CUH
 #define KERNELS_TUTORIAL_SCAN_COMMON_CUH
@@ -32,7 +32,8 @@ struct side {
     }
 };
 
-/* What a kernel does: y = the scan of x. Both may be the same memory, so a sample is read before its sum is written. */
+/* The arguments of a kernel: y = the scan of x. Both may be the same memory, so a sample is read before its sum is
+ * written. */
 struct pass {
     struct side x, y;
     uint64_t rows, length;
@@ -69,7 +70,7 @@ template <class Launch> static int passes_run(const struct variant_scan *scan, L
     return error;
 }
 
-/* What a sum is kept in: how samples and sums are added, and what is stored. */
+/* The accumulators of a sum: how samples and sums are added, and what is stored. */
 struct sum_f32 {
     using type = float;
     GPU_INLINE type of(float x)

@@ -1,5 +1,5 @@
 /*
- * What every kernel here is written and launched with.
+ * Macros and functions with which every kernel here is written and launched.
  */
 #ifndef KERNELS_TUTORIAL_SCAN_LAUNCH_CUH
 #define KERNELS_TUTORIAL_SCAN_LAUNCH_CUH

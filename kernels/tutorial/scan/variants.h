@@ -71,7 +71,7 @@ struct variant_scan {
       "the library's way: all rows as one scan by key, the key being the number of the row")
 // clang-format on
 
-/* What is known about a variant without running it. */
+/* A variant's properties that are known without running it. */
 struct variant {
     const char *name;
     const char *teaches;
@@ -101,7 +101,7 @@ uint64_t variant_workspace_bytes(enum variant_id id, const struct variant_scan *
  */
 int variant_run(enum variant_id id, const struct variant_scan *scan, void *workspace, struct CUstream_st *stream);
 
-/* The same for a variant that is on_cpu, in every build. */
+/* Runs a variant that is on_cpu, in every build. */
 void variant_run_cpu(enum variant_id id, const struct variant_scan *scan);
 
 struct scan_rows;

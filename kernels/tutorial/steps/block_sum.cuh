@@ -1,6 +1,6 @@
 /*
- * What the block sums share, which are upsampling backward: the gradient of a sample is the sum of those of its copies.
- * A thread adds the samples of a block in their order, in f64, so the bits are those of the reference.
+ * Common parts of the block sums, which are upsampling backward: the gradient of a sample is the sum of its copies'
+ * gradients. A thread adds the samples of a block in their order, in f64, so the bits are those of the reference.
  */
 #ifndef KERNELS_TUTORIAL_STEPS_BLOCK_SUM_CUH
 #define KERNELS_TUTORIAL_STEPS_BLOCK_SUM_CUH

@@ -1,6 +1,6 @@
 /*
- * What the convolutions share: the sum of an output, wherever its taps and samples come from, and a filter in constant
- * memory. Taps are added in their order with one rounding each, so the bits are those of the reference.
+ * Common parts of the convolutions: the sum of an output, wherever its taps and samples come from, and a filter in
+ * constant memory. Taps are added in their order with one rounding each, so the bits are those of the reference.
  */
 #ifndef KERNELS_TUTORIAL_STEPS_CONVOLVE_CUH
 #define KERNELS_TUTORIAL_STEPS_CONVOLVE_CUH

@@ -1,6 +1,6 @@
 /*
- * What the dot products share: results that begin as zeros, since atomic additions have no first one, and thread blocks
- * that divide the rows of a tile.
+ * Common parts of the dot products: results that begin as zeros, since an atomic addition adds to a value that is
+ * there, and thread blocks that divide the rows of a tile.
  */
 #ifndef KERNELS_TUTORIAL_STEPS_DOT_CUH
 #define KERNELS_TUTORIAL_STEPS_DOT_CUH
@@ -24,7 +24,7 @@ static __global__ void dot_zero(const __grid_constant__ struct step_rows rows,
         step_put_f32(rows.output.dtype, 0, step_row(&rows, &rows.output, tile.first_row + r));
 }
 
-/* This thread's place among all that share a row, and their number. */
+/* Return this thread's number among all that share a row, and the number of such threads. */
 GPU_INLINE uint64_t dot_thread()
 {
     return (uint64_t)blockIdx.y * THREADS + threadIdx.x;

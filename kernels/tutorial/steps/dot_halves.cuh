@@ -1,5 +1,5 @@
 /*
- * What the dot products of halves share: the sum of a row, whose samples are read by pairs.
+ * Common parts of the dot products of halves: the sum of a row, whose samples are read by pairs.
  */
 #ifndef KERNELS_TUTORIAL_STEPS_DOT_HALVES_CUH
 #define KERNELS_TUTORIAL_STEPS_DOT_HALVES_CUH

@@ -1,5 +1,5 @@
 /*
- * What the element-wise kernels share: functors, kernels by op, and elements that no pack has.
+ * Common parts of the element-wise kernels: functors, kernels by op, and elements outside packs.
  */
 #ifndef KERNELS_TUTORIAL_STEPS_MAP_CUH
 #define KERNELS_TUTORIAL_STEPS_MAP_CUH
@@ -11,7 +11,7 @@
 
 #define THREADS 256
 
-/* What is done with each element: a struct with the constants, called with the samples. */
+/* The function of each element: a struct with the constants, called with the samples. */
 template <enum map_op OP> struct functor {
     float by, high;
     bool with_other; /* b is a sample, not the constant */
@@ -39,7 +39,7 @@ static inline int map_run(map_kernel_function *kernel, const struct step_rows *r
     });
 }
 
-/* Whether all operands are elements side by side, rows and tiles beginning at multiples of so many bytes. */
+/* True when all operands are elements side by side, and rows and tiles begin at multiples of so many bytes. */
 static inline bool map_is_dense(const struct step_rows *rows, const struct step_tiles *tiles, enum scand_dtype dtype,
                                 uint32_t bytes)
 {

@@ -30,7 +30,7 @@ template <enum scand_dtype DTYPE> GPU_INLINE double number(element<DTYPE> bits)
     return (double)codec_decode_f32(DTYPE, &bits);
 }
 
-/* Whether rows of an operand can be read or written by twos, and so also one by one. */
+/* True when rows of an operand can be read or written by twos, and so also one by one. */
 template <enum scand_dtype DTYPE>
 static inline bool lies_in_pairs(const struct step_rows *rows, const struct step_operand *operand)
 {

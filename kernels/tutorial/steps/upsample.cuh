@@ -1,5 +1,5 @@
 /*
- * What the upsampling kernels share: outputs one by one, and the pairs of rows that have them.
+ * Common parts of the upsampling kernels: outputs one by one, and the pairs of rows that have pairs.
  */
 #ifndef KERNELS_TUTORIAL_STEPS_UPSAMPLE_CUH
 #define KERNELS_TUTORIAL_STEPS_UPSAMPLE_CUH

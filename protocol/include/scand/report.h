@@ -1,5 +1,5 @@
 /*
- * What a daemon tells of itself in numbers. Part of scand.h.
+ * The numbers that a daemon tells of itself. Part of scand.h.
  */
 #ifndef SCAND_REPORT_H
 #define SCAND_REPORT_H
@@ -47,7 +47,8 @@ struct scand_counter {
     uint32_t total;   /* 1: it only grows; 0: it is how things stand now */
 };
 
-/* How many times were at most bounds_us[i], but longer than bounds_us[i - 1]; the last of counts has no bound. */
+/* A histogram: counts[i] times were at most bounds_us[i], but longer than bounds_us[i - 1]; the last of counts has no
+ * bound. */
 #define SCAND_BUCKETS_MAX 24
 struct scand_histogram {
     const char *name; /* "job_queued"; lives as long as the program */

@@ -109,19 +109,19 @@ extern "C" {
     X(FORWARD, "forward")    \
     X(BACKWARD, "backward")
 
-/* Where a buffer lies: shared memory that the program maps, or the memory of the daemon's device. */
+/* The place of a buffer: shared memory that the program maps, or the memory of the daemon's device. */
 #define SCAND_PLACES(X)  \
     X(HOST, "host")      \
     X(DEVICE, "device")
 
-/* How other processes can be given a device buffer: not at all; by a descriptor of its memory, which CUDA's driver maps
- * (cuMemImportFromShareableHandle); by a handle of 64 bytes (cudaIpcOpenMemHandle). */
+/* The ways in which other processes can be given a device buffer: not at all; by a descriptor of its memory, which
+ * CUDA's driver maps (cuMemImportFromShareableHandle); by a handle of 64 bytes (cudaIpcOpenMemHandle). */
 #define SCAND_SHARINGS(X)         \
     X(NONE, "none")               \
     X(DESCRIPTOR, "descriptor")   \
     X(HANDLE, "handle")
 
-/* How far a job is. stopping: it was cancelled or has failed, and its last rows are still with the device. */
+/* The states of a job. stopping: it was cancelled or has failed, and its last rows are still with the device. */
 #define SCAND_JOB_STATES(X)  \
     X(QUEUED, "queued")      \
     X(RUNNING, "running")    \
@@ -132,8 +132,8 @@ extern "C" {
     X(JOB, "job")       \
     X(CHUNK, "chunk")
 
-/* Which of a user's jobs go first, of the lowest rank. Other users' jobs are not concerned.
- *  NAME    word      rank */
+/* The priorities of a user's jobs: those of the lowest rank go first. Other users' jobs are not concerned. NAME word
+ * rank */
 #define SCAND_PRIORITIES(X)  \
     X(NORMAL, "normal", 1)   \
     X(LOW,    "low",    2)   \

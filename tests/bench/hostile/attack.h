@@ -13,7 +13,7 @@
 
 #define STATUSES_MAX 64 /* more than there are; a status beyond counts as the last */
 
-/* What an attacker was answered, in memory that the benchmark shares with it. */
+/* The answers to an attacker, in memory that the benchmark shares with it. */
 struct tally {
     uint64_t answers[STATUSES_MAX];
     char messages[STATUSES_MAX][LIMIT_ERROR_BYTES]; /* the first message with each status */
@@ -84,7 +84,8 @@ int attack_memfd(uint64_t size_bytes);
 /* Imports `count` descriptors of `segment_bytes` each and returns the buffer's id, 0 where that is refused. */
 uint64_t attack_import(struct attacker *self, struct line *line, const int *fds, uint64_t count,
                        uint64_t segment_bytes);
-/* The same of one new memfd, from which *memory maps the first page unless it is NULL. */
+/* Imports one new memfd, from which *memory maps the first page unless it is NULL. Returns the buffer's id, 0 where the
+ * import is refused. */
 uint64_t attack_import_new(struct attacker *self, struct line *line, uint64_t size_bytes, void **memory);
 
 /*

@@ -23,10 +23,10 @@ int daemon_start(struct daemon *daemon, const char *scand, const char *const *ar
 int daemon_await(struct daemon *daemon, double patience_ms);
 /* Asks it to finish its jobs and end. */
 void daemon_drain(struct daemon *daemon);
-/* The same unless that has been done, and for how long it still ran; after `patience_ms` it is killed. Takes it down.
- */
+/* Drains the daemon unless that has been done, and returns for how long it still ran; after `patience_ms` it is killed.
+ * Takes the daemon down. */
 double daemon_end(struct daemon *daemon, double patience_ms);
-/* Whether the worker is the one that it was, and answers. */
+/* True when the worker is the one that it was, and answers. */
 bool daemon_lives(struct daemon *daemon);
 uint64_t daemon_log_lines(const struct daemon *daemon);
 /* Returns the daemon's last line, cut to size. */

@@ -1,5 +1,5 @@
-/* How soon a long row of an attacker ends: when it is cancelled, when the attacker has left, when the daemon is to
- * stop. */
+/* The time until a long row of an attacker ends: when it is cancelled, when the attacker has left, when the daemon is
+ * to stop. */
 #ifndef TESTS_BENCH_HOSTILE_ENDING_H
 #define TESTS_BENCH_HOSTILE_ENDING_H
 

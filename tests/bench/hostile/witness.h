@@ -36,7 +36,7 @@ enum act {
 
 extern const char *const act_names[ACT_COUNT];
 
-/* What a witness has seen, in memory that the benchmark shares with it. */
+/* A witness's observations, in memory that the benchmark shares with it. */
 struct testimony {
     struct act_times {
         uint64_t count, failed;
