@@ -551,7 +551,8 @@ union any_map {
 #undef X
 };
 
-/* Of a chain of steps nobody wants one that was done without a parameter, and whoever sends it is no older than it. */
+/* job.run is always strict: nobody wants a chain of steps that was done without one of its parameters, and its senders
+ * are no older than the method. */
 static bool is_always_strict(const struct message *message)
 {
     return message->kind == MESSAGE_REQUEST && message->method == METHOD_job_run;

@@ -1,7 +1,7 @@
 #include "lengths.h"
 
 /*
- * For several operations.
+ * Lengths that several operations share.
  */
 
 static uint64_t length_same(const union msg_step *step, uint64_t axis, uint64_t length)
@@ -17,7 +17,7 @@ static uint64_t length_one(const union msg_step *step, uint64_t axis, uint64_t l
 }
 
 /*
- * Of one operation each.
+ * Lengths of one operation each.
  */
 
 static uint64_t length_upsample(const union msg_step *step, uint64_t axis, uint64_t length)
@@ -27,7 +27,7 @@ static uint64_t length_upsample(const union msg_step *step, uint64_t axis, uint6
     return __builtin_mul_overflow(length, step->upsample.factor, &result) || result > INT64_MAX ? UINT64_MAX : result;
 }
 
-/* Of what is not a multiple of the factor the daemon says more. */
+/* The length of block sums. The daemon refuses rows that are no multiple of the factor, and says why. */
 static uint64_t length_block_sum(const union msg_step *step, uint64_t axis, uint64_t length)
 {
     (void)axis;

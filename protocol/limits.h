@@ -111,11 +111,11 @@
 /* Scans. */
 #define LIMIT_ROW_SAMPLES (UINT64_C(1) << 33)
 #define LIMIT_ROWS        (UINT64_C(1) << 40)
-/* Of a row with "algorithm": many of those have a thread or a thread block for it, which nothing interrupts. */
+/* Samples of a row with "algorithm": many variants have a thread or a thread block for it, which nothing interrupts. */
 #define LIMIT_ALGORITHM_SAMPLES (UINT64_C(1) << 23)
 
-/* Of a row that a step joins to one number, or adds to bins, where a thread or a thread block does, which nothing
- * interrupts. */
+/* Samples of a row that a step joins to one number, or adds to bins, where a thread or a thread block does, which
+ * nothing interrupts. */
 #define LIMIT_JOINED_SAMPLES (UINT64_C(1) << 24)
 
 /* Operations' parameters. */

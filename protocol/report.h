@@ -1,5 +1,5 @@
 /*
- * From the daemon's answers to the numbers that people and programs see, each with its name and what it counts: for
+ * The numbers that people and programs see, from the daemon's answers, each with its name and what it counts: for
  * libscand, which has them from messages, and for the daemon, which has them itself.
  */
 #ifndef PROTOCOL_REPORT_H

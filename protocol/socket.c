@@ -240,12 +240,13 @@ static void lock_write(int lock, const struct socket_file *file)
 {
     char text[64];
     int length = snprintf(text, sizeof text, "%ju %ju\n", (uintmax_t)file->device, (uintmax_t)file->inode);
-    /* Without it the socket has to be removed by hand, if its daemon is killed at a bad moment. */
+    /* Failure is ignored: without this line the socket has to be removed by hand if its daemon is killed at a bad
+     * moment. */
     if (ftruncate(lock, 0) || pwrite(lock, text, (size_t)length, 0) != length)
         return;
 }
 
-/* After a failure: the file says something only where an own socket is there. */
+/* Empties the lock file after a failure: it names a socket only where an own one is there. */
 static void lock_drop(int lock, const char *socket)
 {
     struct stat status;

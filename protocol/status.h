@@ -41,9 +41,9 @@ struct words {
 
 extern const struct words operation_words, reduction_words, dtype_words, accumulator_words, intermediate_words,
     kind_words, operator_words, pass_words, place_words, sharing_words, job_state_words, event_words, priority_words;
-/* Of steps: operations, and reductions but none. */
+/* Words of steps: operations, and reductions but none. */
 extern const struct words step_words, row_reduction_words;
-/* Of accumulators those of steps that add floats: auto, f32 and f64. */
+/* Words of accumulators of steps that add floats: auto, f32 and f64. */
 extern const struct words float_accumulator_words;
 #define X(NAME, WHAT, LIST) extern const struct words NAME##_words;
 OPERATION_WORDS(X)

@@ -43,7 +43,7 @@ static void scan(struct scand *daemon, struct scand_buffer *buffer)
     printf("%d traces of %d samples: %llu us\n", TRACES, SAMPLES, (unsigned long long)times.total_us);
 }
 
-/* Of a pulse at sample p the integral is 1 from p on, and the sum of that from the end: a ramp behind a plateau. */
+/* The integral of a pulse at sample p is 1 from p on; the sum of that from the end is a ramp behind a plateau. */
 static int wrong_samples(const float *x)
 {
     int wrong = 0;

@@ -29,7 +29,7 @@ static void fill(float *x, int rank)
             x[trace * SAMPLES + i] = (float)(rank * TRACES + (int)trace + 1);
 }
 
-/* In place. The daemon runs the ranks' jobs in turns. */
+/* Integrates traces in place. The daemon runs the ranks' jobs in turns. */
 static void integrate(struct scand *daemon, struct scand_buffer *buffer)
 {
     struct scand_tensor traces = {.buffer = buffer, .dtype = SCAND_DTYPE_F32, .rank = 2, .shape = {TRACES, SAMPLES}};

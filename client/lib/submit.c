@@ -44,7 +44,7 @@ static int job_time_left(struct scand_job *job)
     return 0;
 }
 
-/* Checks that the daemon knows what the job asks for: it may be older than the library. */
+/* Checks that the daemon knows the operations that the job asks for, since it may be older than the library. */
 static int job_check_steps(const struct scand_job *job)
 {
     const bool runs = job->method == METHOD_job_run;

@@ -97,7 +97,7 @@ static struct block *kept_for(uint64_t size_bytes)
     return best;
 }
 
-/* Up to an eighth more than asked for, so that arrays of nearly one size can have each other's memory. */
+/* Rounds up by an eighth at most, so that arrays of nearly one size can have each other's memory. */
 static uint64_t rounded(uint64_t size_bytes)
 {
     uint64_t unit = PAGE_BYTES;

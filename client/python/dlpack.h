@@ -22,7 +22,7 @@ struct scand_dlpack {
 
 /* The deleter: any thread calls it, once for each array. */
 void scand_dlpack_give_up(struct scand_dlpack *self);
-/* All that were given up since the last call, linked by `context`; NULL: none. */
+/* Returns all arrays that were given up since the last call, linked by `context`; NULL: none. */
 struct scand_dlpack *scand_dlpack_given_up(void);
 
 #endif

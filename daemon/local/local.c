@@ -31,7 +31,7 @@
 /* The pool has room for all memory of the machine; where so many addresses cannot be had, for less. */
 #define POOL_LEAST_BYTES MIB(64)
 
-/* Of what buffers gave back, for the next ones: the rest is the system's again. */
+/* Memory that buffers gave back and that is kept for the next ones: the rest is the system's again. */
 #define KEEP_BYTES MIB(256)
 
 struct chunk_list {
@@ -385,8 +385,8 @@ static void finish_all(struct local *self)
     service_trim(&self->service);
 }
 
-/* In a child of the process that made it there are no threads, and locks are as they were: what it has of the memory
- * goes, and the rest is left. */
+/* Closes the service. In a child of the process that made it there are no threads, and locks are as they were: the
+ * child's part of the memory goes, and the rest is left. */
 static void local_close(void *context)
 {
     struct local *self = context;

@@ -467,7 +467,7 @@ int scan_cpu(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first
     return error;
 }
 
-/* In turns. */
+/* Scans in turns. */
 
 struct cpu_task {
     struct scan scan;

@@ -19,7 +19,7 @@ int scan_sum_number(const struct scan_rule *rule)
     return 2 * scan_float_number(rule->accumulator) + (rule->kind == SCAND_KIND_EXCLUSIVE);
 }
 
-/* In the memory of each device, for each of its streams. */
+/* Counters and queues in the memory of each device, one for each of its streams. */
 static __device__ struct scan_progress stream_progress[STREAMS_MAX];
 static __device__ struct work_queue stream_queues[STREAMS_MAX];
 
@@ -70,7 +70,8 @@ cudaError_t scan_encode_find(void **encode)
     return scan_cleared(error);
 }
 
-/* Of more streams than there are numbers the first ones lose theirs, once nothing uses them. */
+/* Returns the number of a stream. Of more streams than there are numbers the first ones lose theirs, once nothing uses
+ * them. */
 static cudaError_t stream_number(struct scan_device *device, cudaStream_t stream, int *number)
 {
     cudaError_t error = cudaSuccess;

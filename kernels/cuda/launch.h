@@ -61,7 +61,7 @@ cudaError_t scan_kernel_load(const void *kernel);
 cudaError_t scan_kernel_load_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
 cudaError_t scan_kernel_load_most(const void *kernel, int shared_max, size_t *shared_bytes);
 
-/* For a kernel whose shared memory varies: how much it has at most. */
+/* Sets the most shared memory of a kernel whose shared memory varies. */
 cudaError_t scan_kernel_share(const void *kernel, size_t shared_bytes);
 
 cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
@@ -81,7 +81,7 @@ static cudaError_t scan_batches_each(const struct scan_part *parts, unsigned cou
     return error;
 }
 
-/* For other calls that a file makes itself. */
+/* Clears the latched error of a call that a file makes itself. */
 static inline cudaError_t scan_cleared(cudaError_t error)
 {
     if (error)
@@ -89,7 +89,8 @@ static inline cudaError_t scan_cleared(cudaError_t error)
     return error;
 }
 
-/* For other launches: a thread block that asks for more than an SM has is one for which there is no room. */
+/* Clears the latched error of a launch that a file makes itself: a thread block that asks for more than an SM has is
+ * one for which there is no room. */
 static inline cudaError_t scan_launched(cudaError_t error)
 {
     return scan_cleared(error) == cudaErrorLaunchOutOfResources ? SCAN_NO_ROOM : error;

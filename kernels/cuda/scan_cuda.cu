@@ -126,7 +126,7 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     return bytes;
 }
 
-/* Of ragged rows: what all of them need, or the longest alone. */
+/* The workspace of rows: for ragged ones as much as all of them need, or the longest alone. */
 uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 {
     if (!rows->offsets || rows->length == 0)
@@ -195,7 +195,7 @@ struct call {
     cudaStream_t stream;
 };
 
-/* Of the kernels that are for ragged rows as well as for others: rows of at most an order block, each an item. */
+/* Runs the kernels that are for ragged rows as well as for others, on rows of at most an order block, each an item. */
 static cudaError_t shorter_run(enum select_path path, const struct call *call)
 {
     struct scan_device *base = &call->device->base;

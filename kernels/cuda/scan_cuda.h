@@ -59,8 +59,8 @@ struct scan_part {
 
 #define SCAN_TOGETHER 16 /* parts of one call */
 
-/* With which others `count` of these rows may be parts of one scan_cuda_together: those of the same number from 1 on,
- * which few short rows have; 0: with none. */
+/* Returns the number of a group whose members may be parts of one scan_cuda_together, from 1 on, which few short rows
+ * have; 0: such rows share a launch with none. */
 int scan_cuda_group(const struct scan_rows *rows, uint64_t count);
 
 /* Scans each of up to SCAN_TOGETHER parts of one group, as scan_cuda does, but with one launch for all or, of larger

@@ -1,6 +1,6 @@
 /*
- * For operations that compute each element of the output alike, of samples at its place or near it: which elements are
- * neighbours in memory. A tile is computed in lines of these, along rows or across them.
+ * Elements that are neighbours in memory, for operations that compute each element of the output alike, from samples at
+ * its place or near it. A tile is computed in lines of neighbours, along rows or across them.
  */
 #ifndef KERNELS_STEPS_ELEMENTS_H
 #define KERNELS_STEPS_ELEMENTS_H

@@ -1,5 +1,5 @@
 /*
- * For the CPU code of operations whose elements are computed alike: a tile as lines of elements that lie close
+ * Lines, for the CPU code of operations whose elements are computed alike: a tile as lines of elements that lie close
  * together, which are computed in groups. A group's samples are decoded into an array, computed there and encoded, so
  * that every loop is over arrays, which compilers make vectors of, whatever the dtypes and wherever the operands lie.
  */

@@ -182,7 +182,7 @@ static void task_work(void *context, unsigned worker)
     } while (!atomic_load(&task->left_off));
 }
 
-/* Until all tiles of the kernel are done, or the turn is over. True: some are left. */
+/* Runs tiles until all of the kernel are done, or the turn is over. True: some are left. */
 static bool run_tiles(struct step_task *task)
 {
     if (task->tiles.tile_count == 1 || cpu_pool_threads(task->pool) == 1)

@@ -139,9 +139,9 @@ struct step_rows step_joined_rows(const struct step_parts *parts, const struct s
                                   void *memory);
 
 /*
- * In turns, by the threads of a pool, as cpu_task_run of scan.h. step_task_create copies *rows and the parameters
- * (what they point to must stay) and returns NULL without memory. step_task_run goes on until all is done, which 0
- * says, or `over` is true: then it returns 1. Each turn gets on, however soon it is over.
+ * Runs steps in turns, by the threads of a pool, as cpu_task_run of scan.h does. step_task_create copies *rows and the
+ * parameters (what they point to must stay) and returns NULL without memory. step_task_run goes on until all is done,
+ * which 0 says, or `over` is true: then it returns 1. Each turn gets on, however soon it is over.
  */
 struct step_task;
 struct step_task *step_task_create(struct cpu_pool *pool, const struct step_kernel *kernel,
@@ -151,15 +151,15 @@ int step_task_run(struct step_task *task, cpu_over *over, void *context);
 void step_task_destroy(struct step_task *task);
 
 /*
- * On the current CUDA device: queues tiles begin <= t < end of these on a stream. Addresses are those that the device
- * reaches. Returns a cudaError_t.
+ * Queues tiles begin <= t < end on a stream of the current CUDA device. Addresses are those that the device reaches.
+ * Returns a cudaError_t.
  */
 typedef int step_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
                         uint64_t begin, uint64_t end, void *stream);
 extern step_launch *const step_launches[];
 
 /*
- * For kernels, in C and CUDA.
+ * Returns a tile by its number; for kernels, in C and CUDA.
  */
 
 CODEC_INLINE struct step_tile step_tile_at(const struct step_tiles *tiles, uint64_t number)
@@ -340,7 +340,7 @@ CODEC_INLINE void step_copy(enum scand_dtype from, const char *at, enum scand_dt
 #define STEP_PASTE(NAME, BUILD)       STEP_PASTE_BUILD(NAME, BUILD)
 #define STEP_CPU(NAME)                STEP_PASTE(NAME, STEP_BUILD)
 
-/* For the row of a kernel: declares the builds of its cpu.c, and lists them. */
+/* Declares the builds of a kernel's cpu.c, and lists them, for its row. */
 #define STEP_DECLARE_BUILD(SET, NAME) extern step_run NAME##_##SET;
 #define STEP_LIST_BUILD(SET, NAME)    NAME##_##SET,
 #define STEP_DECLARE(NAME)                   \

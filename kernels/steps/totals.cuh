@@ -74,8 +74,8 @@ static __device__ __forceinline__ unsigned tile_samples(uint64_t first, uint64_t
     return first >= length ? 0 : length - first < ORDER_TILE ? (unsigned)(length - first) : ORDER_TILE;
 }
 
-/* Of the tile from `first` on, by a warp: its terms, and then a leaf for each lane, while the words of the tile from
- * `next` on are on their way. */
+/* The total of the tile from `first` on, by a warp: its terms, and then a leaf for each lane, while the words of the
+ * tile from `next` on are on their way. */
 template <class Row>
 static __device__ __forceinline__ double tile_total(const Row &row, typename Row::words *words, uint64_t first,
                                                     uint64_t next, uint64_t length, double *stage, unsigned lane)

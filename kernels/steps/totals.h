@@ -26,8 +26,8 @@ CODEC_INLINE uint64_t totals_group(uint64_t length)
 
 typedef double totals_term(const void *row, uint64_t i);
 
-/* Of terms first <= i < first + count, which are a group of order 1, of `size` terms if it is full: of a leaf the sum,
- * of others the last prefix of their members. There is at least one. */
+/* The total of terms first <= i < first + count, a group of order 1 that has `size` terms if it is full: of a leaf the
+ * sum, of others the last prefix of their members. There is at least one term. */
 static inline double totals_define(totals_term *term, const void *row, uint64_t first, uint64_t count, uint64_t size)
 {
     double members[ORDER_FAN];
@@ -48,7 +48,7 @@ static inline double totals_define(totals_term *term, const void *row, uint64_t 
 }
 
 /*
- * For processors: sums of several leaves at once, whose additions do not wait for each other.
+ * Sums of several leaves at once, for processors: their additions do not wait for each other.
  */
 
 #define TOTALS_LEAVES 8

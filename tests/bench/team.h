@@ -21,7 +21,7 @@ typedef int team_work(struct team *team, int index, const void *argument);
 
 /* Starts members and waits until all are ready. 0, or 1 after a line on stderr; either way team_end comes last. */
 int team_start(struct team *team, int count, team_work *work, const void *argument);
-/* Lets them begin. */
+/* Lets the members begin. */
 void team_begin(struct team *team);
 /* Waits for all, and then has what they gave as results. 0, or nonzero where one failed. */
 int team_end(struct team *team);

@@ -35,7 +35,7 @@ static uint64_t element_count(const struct msg_tensor *tensor)
     return count;
 }
 
-/* From corner to corner, each dimension by itself. */
+/* True when a tensor lies inside its buffer: from corner to corner, each dimension by itself. */
 static bool is_inside(const struct msg_tensor *tensor, uint64_t buffer_bytes)
 {
     const __int128 most = (__int128)1 << 64;
@@ -97,7 +97,7 @@ static void check_disjoint(const struct msg_tensor *tensor)
         }
 }
 
-/* In a buffer that ends where the tensor does, or a byte sooner or later. */
+/* The buffer ends where the tensor does, or a byte sooner or later. */
 static void check_small(struct supply *supply)
 {
     struct msg_tensor tensor = take_tensor(supply);
@@ -132,7 +132,7 @@ static uint64_t row_items(const struct operand *operand)
     return operand->follows == FOLLOWS_ROWS ? 1 : operand->length;
 }
 
-/* Of any row, no element is outside of its buffer's memory. */
+/* No element of any row is outside of its buffer's memory. */
 static void check_operand(const struct job *job, const struct operand *operand, uint64_t row)
 {
     const struct scan_rows *rows = &job->rows;

@@ -117,7 +117,7 @@ static int add_file(const char *path)
     return failed;
 }
 
-/* In the order of their names: a seed says the same everywhere. */
+/* Seeds run in the order of their names, so that a seed number means the same input everywhere. */
 static int add_folder(const char *path)
 {
     struct dirent **entries;

@@ -32,7 +32,7 @@ static bool attach_memory(unsigned char *memory)
     return true;
 }
 
-/* Once for all tests. */
+/* The rig is made once for all tests. */
 static const char *set_up(void)
 {
     struct error error;
@@ -255,7 +255,7 @@ static void staged_layouts(void)
     munmap(output, MEMORY_BYTES);
 }
 
-/* In place, in turns with chunks that are not staged: each gets its own rows. */
+/* Staged chunks in place, in turns with chunks that are not staged: each gets its own rows. */
 static void staged_between_others(void)
 {
     const char *missing = set_up();

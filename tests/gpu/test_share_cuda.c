@@ -85,7 +85,7 @@ static void daemon_stop(void)
     server_stop(&server);
 }
 
-/* Once for all tests. */
+/* The rig is made once for all tests. */
 static const char *set_up(void)
 {
     int count = 0;

@@ -46,7 +46,7 @@ static void begin(int meant)
     atomic_compare_exchange_strong(&plan->process, &meant, own_process);
 }
 
-/* In the child of a fork. */
+/* Called in the child of a fork. */
 static void begin_forked(void)
 {
     begin(FORKED);
@@ -201,7 +201,7 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
     return fails("recvmsg", ECONNRESET) ? -1 : NEXT(recvmsg)(fd, message, flags);
 }
 
-/* With the first message of a start nothing fails any more. */
+/* The first message of a start ends the failures. */
 static bool message_fails(const char *function)
 {
     if (plan && atomic_load(&plan->until_message) && atomic_load(&plan->process) == own_process)

@@ -19,7 +19,7 @@ from wire import Client, eventually, scan, tensor
 
 
 class Managed(ProcessTest):
-    """Under a service manager: its socket, what it is told, what it asks."""
+    """A daemon under a service manager: its socket, what it is told, what it asks."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="scand")

@@ -227,7 +227,7 @@ class Starts(ProcessTest):
                 self.end()
 
     def test_nobody_waits_for_its_descriptors(self):
-        """Neither a shell that takes what the command prints, nor who handed down a pipe."""
+        """Neither a shell that takes the command's output nor whoever handed down a pipe waits for the daemon."""
         read, write = os.pipe()
         os.dup2(write, 9)
         os.close(write)

@@ -55,7 +55,7 @@ static void cluster_turns(const struct group *group)
     }
 }
 
-/* For tools that slow a program down a hundredfold. */
+/* Few cases, for tools that slow a program down a hundredfold. */
 static void few_clusters(const struct group *group)
 {
     for (unsigned i = 0; i < 3; i++) {

@@ -272,8 +272,7 @@ const char *scand_connect_message(void);
  * Without a daemon, programs may compute in their own process, on the processor, with the same functions and the same
  * bits. The library for that, libscand-local, is opened when it is needed. Threads for large jobs are started with the
  * first large job; small jobs are done when scand_submit returns. The program's next calls compute a part of a job of
- * more than 512 MiB. What makes no sense without a daemon gets the errors of a daemon
- * that works on the processor.
+ * more than 512 MiB. Calls that make no sense without a daemon get the errors of a daemon that works on the processor.
  */
 enum scand_local {
     SCAND_LOCAL_DEFAULT,  /* as the environment says: SCAND_FALLBACK=cpu is SCAND_LOCAL_FALLBACK; else, or unset, NEVER
@@ -309,8 +308,8 @@ int scand_connect_with(const struct scand_options *options, const char *socket_p
  * handles, those of jobs are gone; those of buffers may still be given to scand_buffer_release, as long as not more
  * than 4,096 others have ended so since. */
 void scand_disconnect(struct scand *daemon);
-/* In a child made by fork(): disconnects from all that its parent was connected to, which leaves the parent's
- * connections as they are. Elsewhere it does nothing. */
+/* Disconnects a child made by fork() from all that its parent was connected to, which leaves the parent's connections
+ * as they are. Elsewhere it does nothing. */
 void scand_forget(void);
 
 /* The message of the last call that failed on this connection in the calling thread. Lives until the thread's next
@@ -591,10 +590,10 @@ int scand_task_submit_many(struct scand *daemon, const struct scand_task *const 
                            struct scand_job **out);
 
 /*
- * Jobs that people see as one: a file that is worked on in parts, say. `group` of a scan or a reduction, and the option
- * "group" of a task, name the group that a job belongs to. scand_jobs, `scanctl jobs` and `top` list the group in place
- * of its jobs, also while it has none, with the rows of those that have succeeded; scand_cancel_job cancels those that
- * it has and those that are still submitted. Otherwise they are jobs like any.
+ * Groups of jobs that people see as one: a file that is worked on in parts, say. `group` of a scan or a reduction, and
+ * the option "group" of a task, name the group that a job belongs to. scand_jobs, `scanctl jobs` and `top` list the
+ * group in place of its jobs, also while it has none, with the rows of those that have succeeded; scand_cancel_job
+ * cancels those that it has and those that are still submitted. Otherwise they are jobs like any.
  */
 /* Begins a group: sets *group, which is never 0. `name` says what it is for, for people who look at the daemon; NULL is
  * the name of the connection. `rows` is how many it will have in all, 0 where nobody knows. At most
@@ -620,11 +619,11 @@ int scand_cancel(struct scand_job *job);
 /* Frees the handle; a job that still runs goes on and its result is dropped. */
 void scand_job_release(struct scand_job *job);
 
-/* For programs with a loop of their own: a descriptor to poll for reading, the same for as long as the connection
- * lives, and what to call when it is readable. That takes in what has arrived, and never waits: while jobs have no
- * answer it also connects again in steps, for each of which the descriptor is readable. SCAND_UNAVAILABLE: no daemon
- * came back, and all jobs have ended. Other calls and threads take in what has arrived, too: the descriptor is readable
- * when a job has ended there, until scand_dispatch is called. */
+/* A descriptor for programs with a loop of their own, to be polled for reading, the same for as long as the connection
+ * lives; and the call to make when it is readable. scand_dispatch takes in what has arrived, and never waits: while
+ * jobs have no answer it also connects again in steps, for each of which the descriptor is readable. SCAND_UNAVAILABLE:
+ * no daemon came back, and all jobs have ended. Other calls and threads take in what has arrived, too: the descriptor
+ * is readable when a job has ended there, until scand_dispatch is called. */
 int scand_fd(const struct scand *daemon);
 int scand_dispatch(struct scand *daemon);
 

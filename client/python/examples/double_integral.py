@@ -23,7 +23,7 @@ difference = np.abs(smooth - expected[:, 1:-1]).max()
 print(f"{traces} traces of {samples} samples; largest difference from a direct convolution: {difference:.1e}")
 assert difference < 1e-9
 
-# In shared memory nothing is copied.
+# Nothing is copied in shared memory.
 shared = scand.asarray(x)
 scand.scan(shared, "forward,backward", out=shared)
 print(f"in place: {np.abs(shared - y).max() / np.abs(y).max():.1e} of the largest value, the rounding to f32")

@@ -53,7 +53,7 @@ def migrate(data: np.ndarray, anti_alias: bool) -> np.ndarray:
 
 
 def energy(image: np.ndarray, first_depth: float, last_depth: float) -> float:
-    """Of the middle of the image between two depths, away from the point."""
+    """The energy of the middle of the image between two depths, away from the point."""
     inside = (z >= first_depth) & (z <= last_depth)
     return float((image[20:50][:, inside] ** 2).mean())
 

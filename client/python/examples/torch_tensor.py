@@ -29,7 +29,7 @@ error = ((twice.double() - exact).abs().max() / exact.abs().max()).item()
 print(f"{traces} traces of {samples} samples on {torch.cuda.get_device_name()}: largest difference from sums in f64 {error:.1e} of the largest value")
 assert error < 1e-6
 
-# In place, and reduced: a number for each trace.
+# The scan is in place, and the reduction makes a number for each trace.
 scand.scan(memory, "forward", demean=True, out=memory)
 assert x[:, -1].abs().max() < 1e-2 * x.abs().max()
 level = torch.from_dlpack(scand.reduce(x, "rms"))

@@ -44,7 +44,7 @@ class StepOperand(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def operands_of(operation: str) -> Mapping[str, Operand]:
-    """By name; none of an operation that libscand does not know."""
+    """The operands of an operation, by name; none of an operation that libscand does not know."""
     rows, count = ffi.new("struct scand_parameter_info[]", ROWS_MOST), ffi.new("size_t *")
     if lib.scand_parameters(ffi.NULL, operation.encode(), rows, ffi.sizeof(rows[0]), ROWS_MOST, count):
         return {}
@@ -89,7 +89,7 @@ class Shapes(NamedTuple):
 
 
 def shapes_of(steps: tuple[Step, ...], operands: Sequence[StepOperand], length: int, axis: int) -> Shapes:
-    """Of rows of `length`."""
+    """The shapes of rows of `length`."""
     extents = []
     for operand in operands:
         given = operand.array.shape

@@ -115,7 +115,7 @@ class Client:
         self.watcher = Watcher(self)
 
     def _after_fork(self) -> None:
-        """In a child: the connection is its parent's, whose jobs have no end here."""
+        """Ends a child's flights: the connection is its parent's, whose jobs have no end here."""
         abandoned = self._flights
         os.close(self._wake)
         self._begin()
@@ -178,7 +178,7 @@ class Client:
         return float(took_us[0]) / 1e6
 
     def give_up_imports(self) -> None:
-        """Of memory that this process no longer has."""
+        """Gives up imports of memory that this process no longer has."""
         with self._changed:
             if self._connection is not None:
                 self._connection.sweep()
@@ -235,7 +235,7 @@ class Client:
     def _run_alone(
         self, connection: Connection, order: Order, arrays: Sequence[AnyArray], reads: Sequence[AnyArray], writes: Sequence[AnyArray]
     ) -> tuple[bool, Optional[Flight]]:
-        """With the lock, and without other flights. False: nothing was submitted."""
+        """Submits with the lock held, and without other flights. False: nothing was submitted."""
         handle = None
         try:
             handle = connection.submit(order)
@@ -320,7 +320,7 @@ class Client:
     # Waiting.
 
     def wait(self, flight: Flight, deadline: Optional[float]) -> bool:
-        """Until the job is over, True, or until time.monotonic() is `deadline`, False."""
+        """Waits until the job is over, True, or until time.monotonic() is `deadline`, False."""
         if flight.over:
             return True
         if deadline is None:
@@ -370,7 +370,7 @@ class Client:
             self._changed.notify_all()
 
     def _advance(self, timeout_s: float) -> None:
-        """With the lock: waits until something changes."""
+        """Waits until something changes, with the lock held."""
         if self._reading:
             self._changed.wait(timeout_s)
             return
@@ -401,13 +401,13 @@ class Client:
             os.eventfd_write(self._wake, 1)
 
     def _retries_s(self) -> Iterator[float]:
-        """In how many seconds jobs are to be submitted again."""
+        """The seconds until jobs are to be submitted again."""
         for flight in self._flights:
             if flight.retry_at:
                 yield max(0.0, flight.retry_at - time.monotonic())
 
     def _settle(self) -> None:
-        """With the lock: ends flights whose jobs have ended, and submits those again whose time has come."""
+        """Ends flights whose jobs have ended, and submits those again whose time has come; with the lock held."""
         for flight in self._flights:
             if flight.handle is not None and lib.scand_job_done(flight.handle):
                 self._land(flight)
@@ -471,7 +471,7 @@ def trim() -> None:
 
 
 def default_client() -> Client:
-    """The one client of this process that functions use which are given none."""
+    """The client of this process that functions use when they are given none."""
     global _default
     if _default is None:
         with _default_lock:

@@ -206,7 +206,7 @@ class Connection:
         return out[0]
 
     def _make_room(self) -> None:
-        """For another buffer, by giving up the imports that were not used for longest."""
+        """Makes room for another buffer, by giving up the imports that were not used for longest."""
         while self._imports and len(self._imports) >= min(IMPORTS_MOST, BUFFERS_MOST - self.made):
             self._give_up(next(iter(self._imports)))
 

@@ -145,7 +145,8 @@ class DeviceMemory:
         self._device = device
 
     def pointer(self) -> int:
-        """Of its first byte for CUDA in this process; memory of the daemon's is mapped when this is first asked for."""
+        """The address of the first byte for CUDA in this process; memory of the daemon's is mapped when the address is
+        first asked for."""
         if self._pointer is None:
             block = self.block
             if not isinstance(block, _Made) or not block.is_shared:
@@ -337,7 +338,8 @@ class DeviceArray(Elsewhere):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """For CUDA in this process. Its work there has to end before a job is submitted, which the package waits for."""
+        """The array for CUDA in this process. CUDA's work there has to end before a job is submitted, which the package
+        waits for."""
         read_only = not self._array.flags.writeable
         return {
             "version": 3, "shape": self.shape, "typestr": self.dtype.str, "strides": self.strides, "stream": None,

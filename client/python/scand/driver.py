@@ -47,7 +47,7 @@ class Driver:
 
     @contextlib.contextmanager
     def on(self, device: int) -> Iterator[None]:
-        """With the context that the CUDA runtime, and so CuPy and PyTorch, uses of this device."""
+        """Enters the context that the CUDA runtime, and so CuPy and PyTorch, uses of this device."""
         context = self._contexts.get(device)
         if context is None:
             out = ffi.new("void **")
@@ -79,7 +79,7 @@ class Driver:
         return Mapping(pointer, size, handle, location.id)
 
     def unmap(self, mapping: Mapping) -> None:
-        """After the program's own work there."""
+        """Unmaps memory after the program's own work there."""
         with self.on(mapping.device):
             self._call("cuCtxSynchronize")
             self._call("cuMemUnmap", mapping.pointer, mapping.size)
@@ -119,7 +119,7 @@ class Driver:
 
 @functools.lru_cache(maxsize=1)
 def driver() -> Driver:
-    """The one of this machine. Raises UnsupportedError where there is none."""
+    """The driver of this machine. Raises UnsupportedError where there is none."""
     try:
         library = ffi.dlopen(LIBRARY)
     except OSError as error:

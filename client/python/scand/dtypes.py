@@ -64,8 +64,9 @@ def _lie_as_floats(given: Dtype, op: str, final: Dtype, chained: bool) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def scan_dtypes(given: Dtype, op: str, asked: Optional[Dtype], chained: bool = False) -> Dtypes:
-    """Of a scan; of a reduction to a sum or an extreme, too, of a scan of rows less their means ("demeaned"), and of
-    steps that convert samples themselves ("cast"), before all others ("converted"). `asked` is what the program wants."""
+    """The dtypes of a scan; of a reduction to a sum or an extreme, too, of a scan of rows less their means
+    ("demeaned"), and of steps that convert samples themselves ("cast"), before all others ("converted"). `asked` is the
+    dtype that the program wants."""
     _check("x", given)
     grows = op in ("sum", "demeaned", "prod", "affine")
     final = asked or (_wide(given) if grows else given.newbyteorder("="))
@@ -112,7 +113,7 @@ def form_class(form: str) -> Dtype:
 
 
 def form_dtypes(given: Dtype, form: str, asked: Optional[Dtype]) -> Dtypes:
-    """Of samples that lie in a form that NumPy has no dtype of."""
+    """The dtypes of samples in a form of which NumPy has no dtype."""
     enumerator = number("dtype", form)
     size = lib.scand_dtype_bytes(enumerator)
     if given.itemsize != size:

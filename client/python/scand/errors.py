@@ -31,13 +31,13 @@ class BusyError(ScandError, TimeoutError):
 
 
 class OutOfMemoryError(ScandError, MemoryError):
-    """There is no memory for it."""
+    """There is no memory for the job or the buffer."""
 
     status = "no_memory"
 
 
 class UnavailableError(ScandError, ConnectionError):
-    """No daemon answers, or it is about to stop."""
+    """No daemon answers, or the daemon is about to stop."""
 
     status = "unavailable"
 

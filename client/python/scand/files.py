@@ -115,7 +115,7 @@ file_place_of = _files.place_of
 
 
 def _descriptor(file: Any) -> int:
-    """One of the caller's own."""
+    """A new descriptor of the file, which the caller owns."""
     if isinstance(file, (int, np.integer)):
         return os.dup(int(file))
     if hasattr(file, "buf") and isinstance(getattr(file, "name", None), str):

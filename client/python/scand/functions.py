@@ -99,8 +99,9 @@ def _reduce_settings(reduction: str, priority: str, deadline: Optional[float]) -
 
 
 def _common(priority: str, deadline: Optional[float]) -> dict[str, Any]:
-    """Members that scans and reductions have. A client has jobs that others depend on end before those are sent, so the
-    daemon needs to hold none back: it would those that lie between two that it has refused for now."""
+    """Members that scans and reductions have in common. A client sends a job only after the jobs on which it depends
+    have ended, so the daemon need hold none back; it would otherwise hold back jobs between two that it has refused for
+    now."""
     members: dict[str, Any] = {"priority": number("priority", priority), "after_failure": 1}
     if deadline is not None:
         if not 0.001 <= deadline <= lib.SCAND_DEADLINE_MS_MAX / 1000:
@@ -147,7 +148,7 @@ def _results_of_small(
 
 
 def _of_arrays(request: Request) -> Request:
-    """With arrays of other packages as those of this one."""
+    """Turns arrays of other packages into those of this one."""
     if type(request.x) is not np.ndarray:
         request.x = wrapped(request.x)
     out: Any = request.out
@@ -170,7 +171,8 @@ def _submitted(request: Request, client: Optional[Client]) -> Job:
 
 
 def _run(request: Request, client: Optional[Client]) -> Any:
-    """Until the results are there. What is copied from ordinary memory is there still when a worker was lost."""
+    """Runs a request, until the results are there. Samples copied from ordinary memory are still there when a worker
+    was lost."""
     user = request.client = _user(request, client)
     if (known := quick.ready(request)) is not None:
         done, results = quick.run(user, known)
@@ -477,7 +479,8 @@ def cumulative_trapezoid(
 
 
 def _trapezoids(samples: AnyArray, dx: float, axis: int, client: Optional[Client]) -> AnyArray:
-    """Of samples that are equally far from each other. Sums of f16 may be too large for it where integrals are not."""
+    """Trapezoidal integrals of samples that are equally far from each other. Sums of f16 may be too large for f16 where
+    integrals are not."""
     step = ("scan", {"passes": "forward", "kind": "trapezoid", **({} if dx == 1 else {"scale": dx})})
     short = samples.dtype.char == "e"
     results: AnyArray = run(samples, [step], axis=axis, dtype=np.float32 if short else None, client=client)

@@ -79,7 +79,7 @@ class Job:
         return self._cancelled
 
     def add_done_callback(self, callback: Callable[[Job], object]) -> None:
-        """Calls it with the job when that is done: at once, or in a thread of the package."""
+        """Calls the function with the job when that is done: at once, or in a thread of the package."""
         with self._lock:
             ended = self._ended
             if not ended:

@@ -76,16 +76,16 @@ def word_of(dtype: np.dtype[Any]) -> Optional[str]:
 
 
 def pattern_of(settings: Settings, axis: int, arrays: Sequence[AnyArray], form: Optional[str] = None) -> Optional[Pattern]:
-    """Of an input, an output and perhaps coefficients, of one shape, but for the extent of the output along the axis.
-    `form` is how the input's samples lie where NumPy has no dtype that says it. None where they have more dimensions
-    than jobs can have."""
+    """The pattern of an input, an output and perhaps coefficients, of one shape, but for the extent of the output along
+    the axis. `form` names the input's samples where NumPy has no dtype for them. None where the arrays have more
+    dimensions than jobs can have."""
     dtypes = tuple([array.dtype for array in arrays])
     strides = tuple([array.strides for array in arrays])
     return _pattern(settings, axis, dtypes, form, arrays[0].shape, arrays[min(1, len(arrays) - 1)].shape[axis], strides)
 
 
 def tensor_of(name: str, array: AnyArray) -> Tensor:
-    """Of an operand of a step."""
+    """The tensor of a step's operand."""
     return Tensor(name, number("dtype", word_of(array.dtype) or ""), array.shape, array.strides)
 
 

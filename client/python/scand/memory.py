@@ -328,7 +328,7 @@ class Pool:
         return self._blocks
 
     def after_fork(self) -> None:
-        """In a child: its parent goes on making arrays in these blocks, so the child makes none there."""
+        """Gives up these blocks in a child: its parent goes on making arrays there, so the child makes none."""
         self._lock = threading.Lock()
         for block in self._blocks:
             block.give_no_more()
@@ -353,7 +353,7 @@ def address_of(array: AnyArray) -> int:
 
 
 def place_of(array: AnyArray) -> Optional[Place]:
-    """None for ordinary memory."""
+    """The place of an array; None for ordinary memory."""
     base: object = array.base
     if type(base) is Region:
         return base.place
@@ -390,7 +390,7 @@ class Range(NamedTuple):
 
 
 def range_of(array: AnyArray) -> Range:
-    """From the first byte of an array that is not empty to behind the last."""
+    """The range from the first byte of an array that is not empty to behind the last."""
     if isinstance(array, Elsewhere):
         return array.range
     begin = end = address_of(array)

@@ -1,4 +1,4 @@
-"""From arrays to jobs: what is copied into shared memory, and in which pieces, and where results go."""
+"""Plans from arrays to jobs: what is copied into shared memory, and in which pieces, and where results go."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Plan:
                 array.synchronize()
 
     def _shapes(self) -> Optional[Shapes]:
-        """Of a chain of steps, of which some may change the length of rows."""
+        """The shapes of a chain of steps, some of which may change the length of rows."""
         request, given, axis = self.request, self.given, self.axis
         if not request.settings.steps or not -given.ndim <= axis < given.ndim:
             return None
@@ -226,7 +226,7 @@ class Plan:
         return Shared(out.reshape(self.scheme.target_shape), place)
 
     def _coefficients(self) -> Optional[Shared]:
-        """Of a recurrence, of the class of its samples, repeated over the rows that share them."""
+        """The coefficients of a recurrence, of the class of its samples, repeated over the rows that share them."""
         if self.request.coefficients is None:
             return None
         samples = self.scheme.dtypes.samples
@@ -249,7 +249,7 @@ class Plan:
             )
 
     def _refuse_conversions(self, source: Optional[Shared], target: Optional[Shared]) -> None:
-        """Of arrays that this process cannot read or write."""
+        """Refuses conversions of arrays that this process cannot read or write."""
         final, results = self.scheme.dtypes.final, self.scheme.dtypes.results
         for name, array, direct in (("x", self.given, source), ("out", self.out, target)):
             if not isinstance(array, Elsewhere) or not array.size:

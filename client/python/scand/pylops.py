@@ -39,7 +39,7 @@ class CausalIntegration(pylops.CausalIntegration):  # type: ignore[misc]
 
 
 def _shape(dims: Any) -> tuple[int, ...]:
-    """Of one dimension PyLops takes a number."""
+    """A shape of integers, since PyLops takes a number for one dimension."""
     return tuple(int(n) for n in np.atleast_1d(dims))
 
 
@@ -153,7 +153,7 @@ class Convolve1D(pylops.LinearOperator):  # type: ignore[misc]
 
 
 def _centred(h: AnyArray, offset: int) -> AnyArray:
-    """With zeros, so that the offset is in its middle: it is a filter of the mode "same" then."""
+    """Adds zeros so that the offset is in the middle: the filter then is one of the mode "same"."""
     reach = max(offset, len(h) - 1 - offset)
     centred = np.zeros(2 * reach + 1, h.dtype)
     centred[reach - offset : reach - offset + len(h)] = h

@@ -37,7 +37,7 @@ class Ready(NamedTuple):
 
 
 def ready(request: Request) -> Optional[Ready]:
-    """None where the request takes a plan."""
+    """The recipe for a request; None where the request takes a plan."""
     x, out = request.x, request.out
     if type(x) is not np.ndarray or request.operands or request.coefficients is not None:
         return None
@@ -56,7 +56,7 @@ def ready(request: Request) -> Optional[Ready]:
 
 
 def _key(request: Request, x: AnyArray, source: Optional[Place]) -> tuple[Any, ...]:
-    """All that a plan depends on, but for where arrays lie."""
+    """The key of a plan: all that it depends on, but for where arrays lie."""
     out = request.out
     own = request.settings, request.op, request.axis, request.dtype, request.form, request.keepdims
     given = source is None, x.dtype, x.shape, x.strides

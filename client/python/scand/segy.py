@@ -20,7 +20,8 @@ BINARY_BYTES = 400
 TRACE_HEADER_BYTES = 240
 END_TEXT = "((SEG: EndText))"  # in the last extended header, where a file does not say how many there are
 
-# By the code of the binary header: NumPy's dtype without its byte order, and the big-endian form where NumPy lacks one.
+# Dtypes by the code of the binary header: NumPy's without its byte order, and the big-endian form where NumPy lacks
+# one.
 CODES: dict[int, tuple[str, Optional[str]]] = {
     1: ("u4", "ibm32"), 2: ("i4", None), 3: ("i2", None), 5: ("f4", None), 6: ("f8", None), 8: ("i1", None), 9: ("i8", None),
     10: ("u4", None), 11: ("u2", None), 12: ("u8", None), 16: ("u1", None),
@@ -80,7 +81,8 @@ def _traces(path: str, data: AnyArray) -> Traces:
 
 
 def _samples(path: str, traces: AnyArray, binary: bytes, order: Order, sample_bytes: int) -> int:
-    """Of each trace: what the binary header says, or else the first trace's, where the traces are whole ones then."""
+    """The number of samples of each trace: as the binary header says, or else as the first trace says, where the traces
+    are whole ones then."""
     said: list[int] = list(struct.unpack_from(f"{order}H", binary, 20))
     if traces.size >= TRACE_HEADER_BYTES:
         said += struct.unpack_from(f"{order}H", traces[:TRACE_HEADER_BYTES].tobytes(), 114)

@@ -21,7 +21,7 @@ print(f"TEST_SEED={SEED}", flush=True)
 
 
 def whole_numbers(shape, dtype=np.float64, seed=0):
-    """Small ones, positive and negative, whose sums are exact in any order and in f32."""
+    """Small whole numbers, positive and negative, whose sums are exact in any order and in f32."""
     noise = np.random.default_rng(SEED + seed).integers(0, 9, shape)
     return (noise if np.dtype(dtype).kind in "ub" else noise - 4).astype(dtype)
 

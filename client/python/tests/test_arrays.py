@@ -423,7 +423,7 @@ class Chains(PackageTest):
             self.same(extremes, np.minimum.accumulate(np.maximum.accumulate(x, -1), -1))
 
     def test_lengths(self):
-        """Of results of which a step makes more; the only step may not work in place."""
+        """Steps may make results longer; a job's only step may not work in place."""
         x = whole_numbers((6, 50))
         for array in (x, scand.asarray(x), np.asfortranarray(x), x[:, ::2], x.astype("f4"), x.astype("i2")):
             for axis in (0, 1, -2):
@@ -501,7 +501,7 @@ class Chains(PackageTest):
             np.testing.assert_allclose(scand.run(x, [("box", {"half-width": width})]), expected, rtol=0, atol=1e-11)
 
     def test_half_widths(self):
-        """Of each sample, or one vector for all rows, beside the windows of each half-width."""
+        """Half-widths for each sample, or one vector for all rows, beside windows of each half-width."""
         generator = np.random.default_rng(8)
         x, own = generator.normal(3, 1, (4, 300)), generator.integers(1, 41, (4, 300))
         for window in "triangle", "box":

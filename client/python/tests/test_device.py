@@ -35,7 +35,7 @@ def has_gpu():
 
 
 class Device(PackageTest):
-    """On whatever device the daemon has."""
+    """Arrays on whatever device the daemon has."""
 
     def test_there_and_back(self):
         for dtype, shape in itertools.product(DTYPES, ((7,), (3, 50), (2, 3, 4), (2, 2, 2, 2, 3), (), (0, 3))):
@@ -158,7 +158,7 @@ class Device(PackageTest):
         self.assertTrue(eventually(lambda: held() == before), f"{held()} bytes, {before} before")
 
     def test_more_arrays_than_a_connection_has_buffers(self):
-        """Small ones share buffers; for large ones imports are given up."""
+        """Small arrays share buffers; for large ones imports are given up."""
         small = [scand.device_array(np.full(n % 7, n)) for n in range(1000)]
         self.assertEqual([int(scand.reduce(x).get()) for x in small], [n * (n % 7) for n in range(1000)])
         host = [scand.empty(memory.LARGE_BYTES // 8 + n) for n in range(60)]
@@ -522,7 +522,7 @@ USED = b"used_dltensor"
 @unittest.skipUnless(has_gpu(), "there is no GPU with PyTorch here, or SCAND_TEST_DEVICE is not cuda")
 class OnTheGpu(PackageTest):
     def test_tensors_of_the_daemons_memory(self):
-        """By both protocols; work of PyTorch's is waited for."""
+        """Tensors are exported by both protocols; work of PyTorch's is waited for."""
         import torch
 
         x = scand.device_empty((3000, 1001), "f4")
@@ -557,7 +557,8 @@ class OnTheGpu(PackageTest):
         self.same(again.get()[0], np.cumsum(np.arange(1, 11, dtype="f4")))
 
     def test_own_tensors(self):
-        """By a handle, as the daemon's own user may; parts of allocations, strides, and two in one allocation."""
+        """Tensors are imported by a handle, as the daemon's own user may; parts of allocations, strides, and two in one
+        allocation."""
         import torch
 
         x = whole_numbers((50, 3000), "f4")

@@ -63,7 +63,7 @@ class Examples(PackageTest):
         self.run_example("torch_tensor.py")
 
     def test_mpi_traces(self):
-        """By four ranks, and by itself."""
+        """The example runs by four ranks, and by itself."""
         self.run_example("mpi_traces.py")
         beside = os.path.join(os.path.dirname(sys.executable), "mpiexec")
         mpiexec = beside if os.path.exists(beside) else shutil.which("mpiexec")

@@ -174,7 +174,7 @@ class Refused(FileTest):
 
 class SegY(PackageTest):
     def test_open_is_read(self):
-        """In place between headers, IBM floats, too."""
+        """Samples are read in place between headers, IBM floats, too."""
         from test_neighbours import segy_file
 
         for code in (5, 1, 3):

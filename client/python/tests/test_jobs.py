@@ -38,7 +38,7 @@ class Jobs(PackageTest):
         self.assertIsNone(job.exception())
 
     def test_what_is_wrong_is_raised(self):
-        """By submit what the package sees, by the job what the daemon does."""
+        """The submission raises what the package sees, the job what the daemon does."""
         with self.assertRaisesRegex(ValueError, "not one of"):
             scand.submit(np.zeros(4), kind="quarter")
         job = scand.submit(np.zeros(4), kind="half", op="max")
@@ -178,7 +178,7 @@ class Loops(PackageTest):
         asyncio.run(everything())
 
     def test_the_loop_goes_on(self):
-        """Others have their turns while a job runs."""
+        """Other coroutines have their turns while a job runs."""
 
         async def everything():
             turns = 0
@@ -254,7 +254,7 @@ class Quota(PackageTest):
             list(pool.map(work, range(4)))
 
     def test_many_in_one_place(self):
-        """In the order in which they were submitted, however often they are refused."""
+        """Jobs run in the order in which they were submitted, however often they are refused."""
         y = scand.asarray(np.ones(20))  # whose sums are exact
         expected = np.ones(20)
         for _ in range(12):
@@ -309,7 +309,7 @@ class Processes(PackageTest):
         self.assertEqual((done.stdout, done.stderr), ("interrupted\nTrue\n", ""))
 
     def test_signals_that_raise_nothing(self):
-        """Calls that they end are made again."""
+        """Calls that a signal interrupts are made again."""
         seen = []
         before = signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
         self.addCleanup(signal.signal, signal.SIGALRM, before)

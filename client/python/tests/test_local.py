@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Without a daemon: SCAND_FALLBACK=cpu, and the same bits as with one."""
+"""Jobs without a daemon: SCAND_FALLBACK=cpu, and the same bits as with one."""
 
 import asyncio
 import os

@@ -36,7 +36,7 @@ class NumPyNames(PackageTest):
                     self.same_numbers(scand.minimum_accumulate(x, axis), np.minimum.accumulate(x, axis))
 
     def same_numbers(self, got, expected):
-        """In whatever byte order."""
+        """Compares numbers in whatever byte order."""
         self.same(got, expected.astype(got.dtype) if got.dtype.newbyteorder("=") == expected.dtype.newbyteorder("=") else expected)
 
     def test_initial_values(self):

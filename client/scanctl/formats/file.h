@@ -30,8 +30,8 @@ struct result_file {
     uint64_t samples_bytes; /* bytes that were written to that file, once it has its name */
 };
 
-/* Opens it and writes what comes before the samples of `result`, whose dtype its format can hold. Samples are then
- * written to file->samples. End with result_commit or result_discard. */
+/* Opens the file and writes what comes before the samples of `result`, whose dtype its format can hold. Samples are
+ * then written to file->samples. End with result_commit or result_discard. */
 int result_open(struct result_file *file, struct array *result, const char *path, struct error *error);
 /* Copies what comes after the samples of the input. */
 int result_copy_trailer(struct result_file *file, const struct array *array, struct input *input, struct error *error);

@@ -42,10 +42,10 @@ int operand_file_open(struct operand_file *file, const struct operand_samples *s
 void operand_file_close(struct operand_file *file);
 /* Elements along the axis of one that has been opened; 0 where steps say how many. */
 uint64_t operand_file_length(const struct operand_file *file, const struct operand_samples *samples);
-/* Checks one that is read, whose step takes rows of `length`. */
+/* Checks a file that is read, whose step takes rows of `length`. */
 int operand_file_check(const struct operand_file *file, const struct operand_samples *samples, uint64_t length,
                        struct error *error);
-/* Begins one that is written, whose step leaves rows of `length`, of results of the dtype. End with result_commit or
+/* Begins a file that is written, whose step leaves rows of `length`, of results of the dtype. End with result_commit or
  * result_discard. */
 int operand_file_create(struct operand_file *file, const struct operand_samples *samples, uint64_t length,
                         enum scand_dtype dtype, struct error *error);

@@ -8,7 +8,7 @@
 
 /* Sets records, slot_count and the slots' buffers. */
 int slots_create(struct stream *stream, struct error *error);
-/* Gives them back, for the next file of the connection. */
+/* Gives the buffers of the slots back, for the next file of the connection. */
 void slots_release(struct stream *stream);
 
 #endif

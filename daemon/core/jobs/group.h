@@ -31,7 +31,7 @@ struct group {
 
 /* Opens a group in a free place. 0, or -errno and *error. */
 int group_begin(struct client *client, const struct msg_group_begin_params *params, struct error *error);
-/* Closes one without jobs. The same. */
+/* Closes a group without jobs. 0, or -errno and *error. */
 int group_end(struct client *client, uint64_t label, struct error *error);
 
 /* The group that a job's field names: sets *out, to NULL where that is 0. -EINVAL where there is none, -ECANCELED where

@@ -24,7 +24,7 @@ struct reading {
 void reading_next(struct client *client);
 /* The job ends, whether or not its offsets are read. */
 void reading_forget(struct job *job);
-/* Takes it out of its client's, and frees it with the copy. */
+/* Takes a reading out of its client's list, and frees it with the copy. */
 void reading_free(struct reading *reading);
 /* True when one of these jobs, or an older one, is to write offsets that the job has yet to read. */
 bool reading_must_wait(const struct job *older, const struct job *job);

@@ -74,7 +74,7 @@ void stale_replace(struct client *client, const struct job *job)
         buffer->stale = job_leaves(job, buffer, buffer->stale);
 }
 
-/* Stops those that were to read what this one was to write there. */
+/* Stops the jobs that were to read what the failed job was to write. */
 static bool stop_readers_of(struct service *service, const struct job *failed, const struct operand *written)
 {
     struct extent left = written->extent; /* that no job in between replaces */

@@ -31,7 +31,7 @@ bool values_are_ready(const struct job *job);
 struct extent values_footprint(const struct job *job);
 /* Fills a chunk with the next ones, of a job that has none out. */
 void values_next_chunk(struct job *job, struct chunk *chunk);
-/* Bytes that such a chunk reads. */
+/* Bytes that a chunk of values reads. */
 uint64_t values_chunk_bytes(const struct chunk *chunk);
 /* Takes in such a chunk, which has been done; a value that is out of range sets *error, and -EINVAL is returned. */
 int values_return(struct job *job, const struct chunk *chunk, struct error *error);

@@ -23,7 +23,7 @@ struct block {
 
 /* A block of so many bytes or more, perhaps one that has yet to be made; NULL without memory. */
 struct block *blocks_pop(struct blocks *blocks, uint64_t size_bytes);
-/* Makes it ready, a unit at a time: 1: more is left. 0, or -ENOMEM and *error: that was all. */
+/* Makes a block ready, a unit at a time: 1: more is left. 0, or -ENOMEM and *error: that was all. */
 int block_make(struct block *block, const struct device_set *devices, struct page_budget *budget, struct error *error);
 /* Gives back a block: it is kept for the next user, or a helper frees its memory, on the user's account. */
 void blocks_push(struct service *service, struct user *user, struct block *block);

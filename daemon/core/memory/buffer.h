@@ -100,7 +100,7 @@ bool buffer_lasts(const struct buffer *buffer);
 /* Makes the memory ready for jobs, a unit of some milliseconds at a time; of imported memory only the first pin unit is
  * pinned. 1: more is left, call it again. 0, or -errno and *error: that was all. Dismantle in any case. */
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
-/* Undoes that, a unit at a time; true while more is left. Descriptors stay (client_buffers.c). */
+/* Undoes buffer_prepare, a unit at a time; true while more is left. Descriptors stay (client_buffers.c). */
 bool buffer_dismantle(struct buffer *buffer, struct pool *pool);
 /* Pins a unit that was begun, on a helper thread, while the others are in use. 0 or -errno. */
 int buffer_pin(const struct buffer *buffer, size_t unit, const struct device_set *devices);

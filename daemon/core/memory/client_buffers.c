@@ -400,7 +400,7 @@ int buffer_begin(struct call *call, struct buffer *buffer)
  * Requests that wait for memory.
  */
 
-/* Answers one that has been taken out, unless -EAGAIN: there is still nothing for it. */
+/* Answers a request that has been taken out of its queue, unless -EAGAIN: there is still nothing for it. */
 static int waiting_try(struct service *service, const struct waiting *self, struct error *error)
 {
     struct client *client = self->client;
@@ -446,7 +446,7 @@ void waiting_pump(struct service *service)
     service->serving_waiting = false;
 }
 
-/* Ends those of a queue that may not wait any longer. The earliest deadline of the others. */
+/* Ends the requests of a queue that may not wait any longer. Returns the earliest deadline of the others. */
 static uint64_t expire_queue(struct service *service, struct waiting_queue *queue, uint64_t now_us)
 {
     uint64_t earliest_us = UINT64_MAX;

@@ -9,7 +9,7 @@
 
 /* A unit: 1 while more is left, 0, or -errno and *error. */
 int import_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
-/* A unit: true while more is left. */
+/* Undoes the preparation, a unit at a time: true while more is left. */
 bool import_dismantle(struct buffer *buffer, struct pool *pool);
 
 #endif

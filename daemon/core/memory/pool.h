@@ -117,7 +117,7 @@ struct segment *pool_fill_begin(struct pool *pool, size_t *index);
 /* Does a unit of making it. 1: more is left; 0 or -errno: that was all. */
 int pool_fill(struct pool *pool, struct segment *segment);
 void pool_fill_end(struct pool *pool, struct segment *segment);
-/* Frees that one, for the end: several threads may, each other ones. Nobody uses the pool any more. */
+/* Frees a segment, for the end: several threads may, each other segments. Nobody uses the pool any more. */
 void pool_unmake(struct pool *pool, size_t index);
 void pool_finish(struct pool *pool);
 /* Ends, in a child of the pool's process, what the child has of the pool. The memory stays as it is. */

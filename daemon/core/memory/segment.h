@@ -18,7 +18,7 @@ unsigned char *segment_address(const struct pool_class *class, const struct segm
 void segment_set_user(struct segment *segment, uid_t user);
 void segment_set_taken(struct segment *segment, bool taken);
 void segment_set_released(struct segment *segment, bool released);
-/* Adds it to what the pool has made, or takes it out: sign is 1 or -1. */
+/* Adds a segment to the memory that the pool has made, or takes it out: sign is 1 or -1. */
 void segment_count_made(struct pool *pool, const struct segment *segment, int sign);
 
 /* Maps the memfd, whose pages are still to come, in the segment's place. 0 or -errno: it stays the caller's. */

@@ -30,7 +30,7 @@ int buffer_wait(struct call *call, uint64_t size_bytes, uint64_t wait_ms)
     return 0;
 }
 
-/* Takes one out of its user's queue, after `before` (NULL: it is the first). */
+/* Takes a request out of its user's queue, after `before` (NULL: it is the first). */
 void waiting_remove(struct service *service, struct waiting_queue *queue, struct waiting *before, struct waiting *self)
 {
     if (before)

@@ -90,7 +90,7 @@ static void account_refund(struct scheduler *scheduler, struct fair_user *user, 
         user->account_ns[i] -= charge_ns;
 }
 
-/* To the level, less what the user is owed. */
+/* Raises an account to the level, less what the user is owed. */
 static void account_raise(struct fair_user *user, const struct station *station, uint64_t owed_ns)
 {
     uint64_t *account_ns = &user->account_ns[station->device->number];

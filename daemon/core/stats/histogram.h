@@ -4,7 +4,7 @@
 
 #include "protocol/messages.h"
 
-/* All empty. */
+/* Sets all histograms to zero. */
 void histograms_init(struct msg_histograms_result *histograms);
 /* Counts a time in one of them. */
 void histogram_add(const struct msg_histograms_result *all, struct msg_histogram *histogram, uint64_t time_us);

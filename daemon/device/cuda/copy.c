@@ -314,7 +314,7 @@ cudaError_t side_copy(const struct side *side, unsigned char *slot, enum cudaMem
     return cudaSuccess;
 }
 
-/* Of so many parts of a rectangle, one: some of its lines, or where it has few, some bytes of each. */
+/* Returns one of so many parts of a rectangle: some of its lines, or, where it has few, some bytes of each. */
 static struct rectangle rectangle_part(struct rectangle r, unsigned part, unsigned parts)
 {
     bool across = r.height >= parts;

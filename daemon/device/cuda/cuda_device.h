@@ -64,8 +64,8 @@ struct slot {
     bool gathers, scatters;
     struct stage_task task;
     int status; /* not 0: nothing more is queued for it */
-    /* Of a chunk of ragged rows: pinned, to be uploaded from; on the device. Behind them the verdict of one that checks
-     * values (kernels/steps/index). */
+    /* Offsets of a chunk of ragged rows: pinned, to be uploaded from; on the device. Behind them lies the verdict of a
+     * chunk that checks values (kernels/steps/index). */
     uint64_t *offsets, *device_offsets;
     void *beyond; /* for what is between steps and too large for `memory`, or NULL */
 };
@@ -142,14 +142,14 @@ extern const struct small_ops cuda_small_ops;
 
 /* long_row.c. */
 
-/* Makes one of the slot's chunk, if that is so long, of which no samples are copied. 0, also where it is not, or
- * -errno. */
+/* Makes a long row of the slot's chunk, if that is long enough and none of its samples are copied. 0, also where no
+ * long row is made, or -errno. */
 int long_row_create(struct cuda_device *self, struct slot *slot);
-/* Queues its next range. */
+/* Queues the row's next range. */
 cudaError_t long_row_queue(struct cuda_device *self, struct slot *slot);
 bool long_row_is_queued(const struct slot *slot); /* to the end */
 void long_row_destroy(struct cuda_device *self, struct long_row *row);
-/* From any thread: it is freed later. */
+/* Gives up a long row, from any thread: it is freed later. */
 void long_row_discard(struct cuda_device *self, struct long_row *row);
 
 /* slot.c. */

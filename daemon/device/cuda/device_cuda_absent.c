@@ -1,4 +1,4 @@
-/* In place of device_cuda.c in a build without CUDA. */
+/* The stand-in for device_cuda.c in a build without CUDA. */
 #include <errno.h>
 
 #include "daemon/device/devices.h"

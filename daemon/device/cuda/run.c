@@ -196,7 +196,8 @@ static bool needs_workspace(const struct chunk *chunk, const struct scan_rows *b
     return needs;
 }
 
-/* On mapped memory. A chunk whose kernels need the workspace goes where the others do that use it. */
+/* Queues a small chunk on mapped memory. A chunk whose kernels need the workspace goes to the stream of the others that
+ * use it. */
 static int run_small(void *context, const struct chunk *chunk, cudaStream_t *stream)
 {
     struct cuda_device *self = context;

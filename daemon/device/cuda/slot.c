@@ -163,8 +163,8 @@ static cudaError_t slot_copy(const struct slot *slot, const struct side *side, u
 }
 
 /*
- * Of a job in many chunks, operands that all rows share are uploaded once to each slot: a short copy delays a stream by
- * some 10 us.
+ * The operands of a job in many chunks that all rows share are uploaded once to each slot: a short copy delays a stream
+ * by some 10 us.
  */
 
 static struct kept kept_of(const struct sides *sides, uint32_t i)
@@ -181,7 +181,7 @@ static bool is_kept(const struct slot *slot, uint32_t i)
            kept->from == needed.from && kept->bytes == needed.bytes;
 }
 
-/* Of a chunk that looks at values none is kept: it has one operand, whose number is another one in the job's other
+/* No operand is kept of a chunk that checks values: it has one operand, whose number is another one in the job's other
  * chunks. */
 static void keep_operands(struct slot *slot)
 {

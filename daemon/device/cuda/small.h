@@ -40,11 +40,11 @@ struct cuda_small {
 struct small_ops {
     /* Queues a chunk's kernel on the stream, or on another, and returns on which. */
     int (*run)(void *context, const struct chunk *chunk, cudaStream_t *stream);
-    /* Queues one for several chunks of a scan_cuda_group on the stream. */
+    /* Queues one launch for several chunks of a scan_cuda_group on the stream. */
     int (*run_together)(void *context, const struct scan_part *parts, unsigned count, cudaStream_t stream);
 };
 
-/* On streams of this priority. */
+/* Makes streams of this priority. */
 cudaError_t cuda_small_init(struct cuda_small *small, int priority);
 void cuda_small_add(struct cuda_small *small, struct chunk *chunk);
 /* Launches what waits, as far as batches are free. Chunks whose launch fails are done. */
@@ -53,7 +53,7 @@ void cuda_small_launch(struct cuda_small *small, const struct small_ops *ops, vo
 cudaError_t cuda_small_look(struct cuda_small *small, uint64_t now_us);
 /* A chunk that is done, or NULL. */
 struct chunk *cuda_small_pop(struct cuda_small *small);
-/* All that are out are done, with this status. */
+/* Ends all chunks that are out, with this status. */
 void cuda_small_fail(struct cuda_small *small, int status);
 
 #endif

@@ -34,8 +34,8 @@ template <bool Backward> DEVICE bool lookback_completes(const struct lookback_po
     return at.position == (Backward ? 0 : at.count - 1);
 }
 
-/* From the sums of a group's members that are met before `at`, and the one there: returns the prefix, in all lanes;
- * `total` becomes that of the group if that member completes it. */
+/* Returns the prefix before the member `at`, in all lanes, from the sums of a group's members that are met before it;
+ * `total` becomes that of the group if the member completes it. */
 template <class Sum, bool Backward>
 DEVICE typename Sum::sum lookback_prefix(const struct lookback_position &at, typename Sum::sum sum,
                                          typename Sum::sum *total)

@@ -15,8 +15,8 @@ DEVICE void mbarrier_init_warps(mbarrier *barrier, int warps)
     mbarrier_init(smem_address(barrier), warps * WARP);
 }
 
-/* By all lanes, each for itself: compute-sanitizer does not see that one which arrives after a __syncwarp speaks for
- * the others, and it takes no longer. */
+/* All lanes arrive, each for itself: compute-sanitizer does not see that one which arrives after a __syncwarp speaks
+ * for the others, and it takes no longer. */
 DEVICE void mbarrier_arrive(mbarrier *barrier)
 {
     mbarrier_arrive(smem_address(barrier));

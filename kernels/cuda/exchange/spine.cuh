@@ -58,7 +58,7 @@ template <class T> DEVICE T *level_at(T *sums, uint64_t *members, int depth)
     return sums;
 }
 
-/* One thread block per row at a time. */
+/* The spine of rows, one thread block per row at a time. */
 template <class Sum, bool Backward>
 __global__ void spine_kernel(typename Sum::sum *sums, uint64_t sums_per_row, uint64_t rows, uint64_t blocks)
 {

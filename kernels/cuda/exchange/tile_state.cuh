@@ -54,7 +54,7 @@ template <class Sum> DEVICE bool tile_state_is_published(const tile_state_polled
     return marks != 0;
 }
 
-/* Before the first poll; as if one had found it where none is wanted. */
+/* The result of a poll before the first one; where no poll is wanted, it looks as if it had found something. */
 template <class Sum> DEVICE tile_state_polled<Sum> tile_state_unpolled(bool wanted)
 {
     tile_state_polled<Sum> polled;

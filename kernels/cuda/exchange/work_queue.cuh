@@ -18,8 +18,8 @@ DEVICE unsigned work_queue_used()
     return min(gridDim.x, WORK_QUEUE_COUNTERS);
 }
 
-/* Of a launch whose warps number `warps` in a thread block: the first item of one, which is followed by
- * work_queue_stride later ones for the others. */
+/* The first item of a warp, of a launch whose warps number `warps` in a thread block. The others follow
+ * work_queue_stride items apart. */
 DEVICE uint64_t work_queue_first(int warps, int warp)
 {
     return (uint64_t)blockIdx.x * warps + warp;
@@ -54,8 +54,8 @@ DEVICE void work_queue_finish(struct work_queue *queue, int warps)
 }
 
 /*
- * In iteration t a thread block computes item t, fetches t + 1, and finds out about t + ITEMS_AHEAD, at which others
- * look in a later iteration, when they have met.
+ * Items are pipelined: in iteration t a thread block computes item t, fetches t + 1, and finds out about t +
+ * ITEMS_AHEAD, which its other warps look at in a later iteration, when they have met.
  */
 #define ITEMS       4
 #define ITEMS_AHEAD 3

@@ -50,7 +50,7 @@ uint64_t scan_affine_sum_bytes(const struct scan_rule *rule)
     return 2 * carries_of(rule)->sum_bytes;
 }
 
-/* By their number: for any layout; for contiguous rows; for those of several order blocks, or NULL. */
+/* Kernels by their number: for any layout; for contiguous rows; for those of several order blocks, or NULL. */
 
 static const void *kernel_of(int number)
 {
@@ -167,7 +167,7 @@ static void plan_follow(struct affine_each_plan *plan)
     plan->coefficients.scan.items = plan->samples.scan.items;
 }
 
-/* By kernels of which `resident` thread blocks fit an SM. */
+/* Launches kernels of which `resident` thread blocks fit an SM. */
 template <class Plan>
 static cudaError_t launch(struct scan_device *device, int number, Plan *plan, int resident, cudaStream_t stream)
 {

@@ -114,7 +114,7 @@ DEVICE affine_map<T> affine_await(const struct scan_plan &plan, const struct sca
                                         (unsigned)(item->sum - first), lane_get(total, from));
 }
 
-/* By the first warp: as tiles_scan, for rows whose other blocks are under way as well. */
+/* Scans the tiles' totals by the first warp, as tiles_scan, for rows whose other blocks are under way as well. */
 template <class T, bool Backward>
 DEVICE void affine_tiles_scan(tile_sums<affine_sum<T>> *shared, int tiles, const any_outside<affine_sum<T>> &outside,
                               tile_state *states)

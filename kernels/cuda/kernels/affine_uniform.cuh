@@ -16,14 +16,15 @@ template <class T> struct affine_factors {
     T prefix[WARP];
 };
 
-/* Of leaves and tiles: those of which all are full, and those of which the first that is met may not be. */
+/* The powers for leaves and tiles: for those that are all full, and for those of which the first that is met may not
+ * be. */
 template <class T> struct affine_powers {
     affine_factors<T> leaves, tiles, last_leaves, last_tiles;
     int length; /* of the order block that the last ones are for, or 0 */
 };
 
-/* By one warp. The network multiplies as it joins maps (affine_accumulator.cuh). It is written out here: as an instance
- * of kogge_stone the compiler makes eight instructions more of it in f2. */
+/* Makes factors, by one warp. The network multiplies as it joins maps (affine_accumulator.cuh). It is written out here:
+ * as an instance of kogge_stone the compiler makes eight instructions more of it in f2. */
 template <class T> DEVICE void affine_factors_make(affine_factors<T> *factors, T first, T other)
 {
     const int lane = lane_index();
@@ -108,7 +109,7 @@ DEVICE carry<affine_term<T>> affine_carry(T inclusive, const affine_factors<T> *
     return carry;
 }
 
-/* By the first warp: the totals of tiles become the carries into them. */
+/* Makes the totals of tiles the carries into them, by the first warp. */
 template <class T, bool Backward>
 DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers, int tiles,
                          const any_outside<affine_sum<T>> &outside, tile_state *states)

@@ -109,8 +109,8 @@ template <class T, class Read>
 using affine_factors_of =
     typename std::conditional<std::is_same<T, float>::value, affine_held<T, Read>, affine_staged<T, Read>>::type;
 
-/* With 48 registers an SM holds two thread blocks of 20 warps: f2 takes 0.78 ms on an H200 for 10,000 x 10,000
- * instead of 0.88 with 64, though it spills some. Of 32 warps it holds one at most. */
+/* Registers: with 48 an SM holds two thread blocks of 20 warps: f2 takes 0.78 ms on an H200 for 10,000 x 10,000 instead
+ * of 0.88 with 64, though it spills some. Of 32 warps it holds one at most. */
 template <bool Long> constexpr int affine_each_registers = Long ? 64 : 48;
 
 /* Takes items as any_layout_kernel does. Results pass through the place of coefficients, so that these are fetched when

@@ -49,7 +49,7 @@ static const struct any_layout *any_of(const struct scan_rule *rule)
     return &any_layouts[scan_any_layout_number(rule)];
 }
 
-/* The one that adds up f64, for means. */
+/* The kernel that adds up f64, for means. */
 static const struct any_layout *any_of_mean(void)
 {
     return &any_layouts[ANY_F64 + SCAND_OPERATOR_SUM];
@@ -156,7 +156,7 @@ cudaError_t scan_any_layout_together(const struct scan_part *parts, unsigned cou
         [&](const struct scan_part *first, unsigned taken) { return launch_batch(first, taken, stream); });
 }
 
-/* Of the rows' blocks first, and then of the levels above; or one range of that. */
+/* Queues the totals of the rows' blocks first, and then those of the levels above; or one range of them. */
 static cudaError_t totals_make(struct scan_device *device, struct any_plan plan, double *totals,
                                const struct scan_range *range, cudaStream_t stream)
 {

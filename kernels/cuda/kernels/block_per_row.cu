@@ -21,7 +21,7 @@
 enum variant { SCAN_VARIANTS(X) VARIANT_COUNT, VARIANTS_NARROW = VARIANT_F2_F32 + 1 };
 #undef X
 
-/* Inclusive ones, then exclusive ones; and the first of both again for rows that all begin with a vector. */
+/* Inclusive kernels, then exclusive ones; and the first of both again for rows that all begin with a vector. */
 static_assert(BLOCK_PER_ROW_KERNELS == 2 * (VARIANT_COUNT + VARIANTS_NARROW), "one for each variant, kind, alignment");
 #define X(NAME, FIRST, LATER, OUT) (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, false>,
 #define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) \

@@ -25,7 +25,7 @@ static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * VEC16_BYTES) + sizeof(stru
 static const struct cluster_variant variants[SCAN_SUMS] = {
     BY_KIND(sum_f32), VARIANT(sum_f64, SCAND_KIND_INCLUSIVE), {}, BY_KIND(sum_f2)};
 
-/* For the longest rows that clusters of such thread blocks can take. */
+/* Shared memory for the longest rows that clusters of such thread blocks can take. */
 static size_t shared_bytes(const struct cluster_variant *variant, struct instance_cluster shape)
 {
     const int blocks = (shape.size * shape.warps * CLUSTER_TILES + ORDER_FAN - 1) / ORDER_FAN;

@@ -255,7 +255,7 @@ DEVICE void cluster_passes(const struct cluster_plan &plan, struct cluster_share
     }
 }
 
-/* Before the first iteration. When the cluster has met, the mbarriers are known to all its thread blocks. */
+/* Starts the first copies. When the cluster has met, the mbarriers are known to all its thread blocks. */
 template <class Sum>
 DEVICE void cluster_begin(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared, int warp)
 {

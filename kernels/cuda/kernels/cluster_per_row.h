@@ -13,8 +13,8 @@
 
 struct scan_cluster_device {
     void *encode; /* the driver's function that makes tensor maps */
-    /* Clusters that are resident together, once that was asked for: -1 before. By kernel, as scan_sum_number has it, by
-     * size and by warps of a thread block. */
+    /* Clusters that are resident together, once that was asked for: -1 before. By kernel, in the order of
+     * scan_sum_number, by size and by warps of a thread block. */
     int16_t resident[SCAN_SUMS][CLUSTER_SIZE_MAX + 1][CLUSTER_WARPS + 1];
 };
 

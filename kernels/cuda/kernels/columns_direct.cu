@@ -17,8 +17,8 @@ template <class Narrow, class Wide = Narrow> static constexpr struct direct_kern
             direct_leaves_of<Narrow>};
 }
 
-/* In the order of the any_layout kernels; then those of integers of 4 bytes; of sums of f32 in f2; and of affine, by
- * accumulator. */
+/* Kernels in the order of the any_layout kernels; then those of integers of 4 bytes; of sums of f32 in f2; and of
+ * affine, by accumulator. */
 enum {
     DIRECT_SHORT = ANY_LAYOUT_KERNELS,
     DIRECT_F2_OF_F32 = DIRECT_SHORT + NUMBER_OPERATOR_COUNT,
@@ -100,7 +100,7 @@ static uint64_t columns_of(const struct scan_rule *rule, const struct scan_plan 
     return strips_of(rule, plan) * (uint64_t)direct_columns(kernel_of(rule)->leaves);
 }
 
-/* Of one pass. */
+/* Bytes of tile states of one pass. */
 static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
     const uint64_t words = (uint64_t)kernel_of(rule)->sum_bytes / 4;
@@ -110,7 +110,7 @@ static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan
     return columns_of(rule, plan) * sums * words * sizeof(tile_state);
 }
 
-/* Of at most three launches, each of which counts the items that are taken. */
+/* Counters of at most three launches, each of which counts the items that are taken. */
 #define COUNTERS_BYTES VEC16_BYTES
 
 uint64_t scan_columns_direct_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan)

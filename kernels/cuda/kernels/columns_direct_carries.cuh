@@ -291,7 +291,7 @@ DEVICE void direct_above(const struct direct_plan &plan, const struct direct_ite
     }
 }
 
-/* All that threads exchange in a pass, between two meetings of all of them. */
+/* Exchanges carries among all threads in a pass, between two barriers of the thread block. */
 template <class Sum, bool Backward>
 DEVICE void direct_carries(const struct direct_plan &plan, const struct direct_item *item, int pass, bool polled,
                            direct_smem<Sum> *smem)

@@ -8,7 +8,7 @@ static_assert(COLUMNS_SHARED_ALL + 1024 <= SELECT_COLUMNS_SHARED_BYTES &&
                   COLUMNS_RESIDENT == SELECT_COLUMNS_SHARED_RESIDENT,
               "as many thread blocks as select.c takes for granted, of which each has a KiB that it cannot use");
 
-/* By output and accumulator. Where the results are f64 of f2, the last pass keeps both words. */
+/* Kernels by output and accumulator. Where the results are f64 of f2, the last pass keeps both words. */
 static const void *const kernels[SCAN_COLUMNS] = {
     (const void *)columns_kernel<sum_f32, sum_f32, float>,  (const void *)columns_kernel<sum_f64, sum_f64, float>,
     (const void *)columns_kernel<sum_f2, sum_f2, float>,    (const void *)columns_kernel<sum_f32, sum_f32, double>,

@@ -88,7 +88,7 @@ DEVICE struct columns_strip columns_strip_at(const struct columns_plan &plan, un
     return result;
 }
 
-/* By the first warp. */
+/* Finds an item, by the first warp. */
 DEVICE void columns_find(const struct columns_plan &plan, unsigned number, struct columns_item *item)
 {
     const int lane = lane_index();
@@ -213,7 +213,7 @@ DEVICE void columns_values(typename Sum::sample x[ORDER_LEAF], int samples, carr
         leaf_values<Sum, Backward, Kind, false>(x, carry, ORDER_LEAF - 1);
 }
 
-/* Both for either direction and kind. `first`: the pass begins with this leaf. */
+/* Both functions above for either direction and kind. `first`: the pass begins with this leaf. */
 template <class Sum>
 DEVICE typename Sum::sum columns_total_of(const struct columns_plan &plan, int pass,
                                           const typename Sum::sample x[ORDER_LEAF], int samples)

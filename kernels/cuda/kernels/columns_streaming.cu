@@ -8,7 +8,7 @@ static_assert(sizeof(streaming_smem<sum_f64>) <= SELECT_COLUMNS_STREAMING_BYTES 
                   STREAMING_RESIDENT == SELECT_COLUMNS_STREAMING_RESIDENT,
               "what select.c takes for granted");
 
-/* By output and accumulator. Where the results are f64 of f2, the pass keeps both words. */
+/* Kernels by output and accumulator. Where the results are f64 of f2, the pass keeps both words. */
 static const void *const kernels[COLUMNS_STREAMING_KERNELS] = {
     (const void *)streaming_kernel<sum_f32, sum_f32, float>,
     (const void *)streaming_kernel<sum_f64, sum_f64, float>,
@@ -46,7 +46,7 @@ static uint64_t strips_of(const struct scan_plan *plan)
     return (plan->items / plan->blocks + WARP - 1) / WARP;
 }
 
-/* Of so many tiles or order blocks. */
+/* Bytes of the tile states of so many tiles or order blocks. */
 static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan *plan, uint64_t members)
 {
     return members * strips_of(plan) * WARP * (rule->accumulator == SCAND_ACCUMULATOR_F32 ? 1 : 2) * sizeof(tile_state);

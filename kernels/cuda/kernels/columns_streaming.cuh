@@ -123,7 +123,7 @@ DEVICE struct streaming_position streaming_start_ahead(const struct streaming_pl
     return at;
 }
 
-/* To the group that follows; false where that is the next item's. */
+/* Moves to the group that follows; false where that is the next item's. */
 DEVICE bool streaming_advance(const struct streaming_plan &plan, struct streaming_position *at)
 {
     return (int)(++at->group * STREAMING_WARPS) < streaming_tile_leaves(plan, at->tile);
@@ -434,8 +434,8 @@ __global__ void __launch_bounds__(STREAMING_WARPS *WARP, STREAMING_RESIDENT)
     carry<Sum> tile = streaming_nothing<Sum>(), into = tile;
     typename Sum::sample x[ORDER_LEAF] = {};
     int ring_in = 0, ring_out = 0;
-    /* In each iteration a group's copy is started, the totals made of one that has come, and the values of the one
-     * before, which is at `at`. The first iterations, below 0, only fetch. */
+    /* Each iteration starts a group's copy, makes the totals of one that has come, and the values of the one before,
+     * which is at `at`. The first iterations, below 0, only fetch. */
     for (int iteration = 1 - STREAMING_RING;; iteration++) {
         if (iteration >= 0)
             __pipeline_wait_prior(STREAMING_RING - 2);

@@ -7,7 +7,7 @@ static_assert(sizeof(tma_smem<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES &&
                   sizeof(tma_totals_smem<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES,
               "what select.c takes for granted");
 
-/* Of an accumulator. */
+/* Kernels of an accumulator. */
 struct kernels {
     const void *totals, *values;
     size_t totals_bytes, values_bytes; /* of shared memory */
@@ -37,7 +37,7 @@ cudaError_t scan_columns_tma_load(struct scan_columns_tma_device *tma, const str
     return error;
 }
 
-/* Of one pass. */
+/* Bytes of tile states of one pass. */
 static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
     const uint64_t words = rule->accumulator == SCAND_ACCUMULATOR_F32 ? 1 : 2;

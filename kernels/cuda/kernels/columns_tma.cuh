@@ -212,7 +212,8 @@ template <class Sum> DEVICE tile_state_polled<Sum> tma_state_poll(const tile_sta
     return polled;
 }
 
-/* Of the tiles that a pass meets before an item's, counted from the last one, a lane stands for some in one column. */
+/* The first of the tiles that a lane stands for, in one column, among those that a pass meets before an item's, counted
+ * from the last one. */
 DEVICE int tma_lane_tile()
 {
     return lane_index() / TMA_PER_WARP * TMA_POLLED;

@@ -4,8 +4,8 @@
 #include "kernels/cuda/kernels/grid_per_row_sums.cuh"
 #include "kernels/cuda/select/instance.h"
 
-/* By accumulator, kind and passes, one or two, and of results also by output, `Last` being the sum that they are made
- * from. Where rows are aligned, only inclusive results in f32 have code of their own. */
+/* Kernels by accumulator, kind and number of passes, and by output, `Last` being the sum that results are made from.
+ * Where rows are aligned, only inclusive results in f32 have code of their own. */
 #define GRID_PER_ROW_SUMS_KERNELS 9
 #define GRID_PER_ROW_KERNELS      (15 * SCAND_PASSES_MAX)
 

@@ -226,7 +226,7 @@ DEVICE void grid_per_row_values(typename Sum::sample x[ORDER_LEAF], int length, 
         leaf_zero_first<Sum, Backward>(x, length, tile, Sum::value(Sum::zero()));
 }
 
-/* Both for either direction. */
+/* Both functions above for either direction. */
 template <class Sum>
 DEVICE typename Sum::sum grid_per_row_total_of(const struct scan_plan &plan, int pass,
                                                typename Sum::sample x[ORDER_LEAF], int length, int tile,
@@ -327,7 +327,7 @@ DEVICE void grid_per_row_results(const struct scan_plan &plan, struct grid_per_r
     }
 }
 
-/* Before the first iteration. */
+/* Fetches and computes ahead of the first iteration. */
 template <class Sum, bool Aligned>
 DEVICE void grid_per_row_begin(const struct scan_plan &plan, struct grid_per_row_shared<Sum> *shared, int warp,
                                uint4 *buffers, typename Sum::sum *befores)
@@ -561,7 +561,7 @@ DEVICE void grid_per_row_await(const struct grid_per_row_plan &plan, struct grid
         scan_finish(plan.scan.progress);
 }
 
-/* Either, of as many warps as wait and one that publishes. */
+/* The work of a warp that waits, or of the one that publishes. */
 template <class Sum, bool Backward, int Waiting>
 DEVICE void grid_per_row_serve(const struct grid_per_row_plan &plan, struct grid_per_row_shared<Sum> *shared, int pass,
                                int server)
@@ -582,7 +582,8 @@ static __device__ __noinline__ void grid_per_row_serve_both(const struct grid_pe
     grid_per_row_serve<Sum, Backward, GRID_PER_ROW_SERVERS - 1>(plan, shared, pass, server);
 }
 
-/* Before all else. Carries are there when they are made, and their item's total has been published, where it is. */
+/* Makes the mbarriers, before all else. Carries are there when they are made and, where their item's total is
+ * published, when it has been. */
 template <class Sum>
 DEVICE void grid_per_row_init(const struct grid_per_row_plan &plan, struct grid_per_row_shared<Sum> *shared)
 {

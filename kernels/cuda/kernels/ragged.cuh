@@ -25,7 +25,7 @@
 #include "kernels/cuda/exchange/lookback.cuh"
 #include "kernels/cuda/kernels/ragged_rows.cuh"
 
-/* By one warp. */
+/* Items by one warp. */
 
 /* One pass over the `nth` of so many tiles of a row that it meets. totals: in lane n the total of the n-th. */
 template <class Sum, bool Backward, int Kind>
@@ -163,7 +163,7 @@ template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan
     }
 }
 
-/* By teams. */
+/* Items by teams. */
 
 /* Shared memory of the teams of a thread block: each has as many totals as its rooms hold tiles. There are two of all
  * that is written while others may still read the one before. */

@@ -162,7 +162,7 @@ DEVICE void ragged_pair(struct ragged_row *row)
     }
 }
 
-/* By a warp: the items of a long row, and the place for its totals. */
+/* Makes the items of a long row, and the place for its totals, by a warp. */
 DEVICE void ragged_long_make(const struct ragged_plan &plan, uint64_t first, uint64_t length)
 {
     const int lane = lane_index();
@@ -224,8 +224,8 @@ DEVICE void ragged_keep_own(struct ragged_row *row, struct ragged_item own[RAGGE
     }
 }
 
-/* By all thread blocks: a thread makes what begins with its row. `own`: if not NULL, what this warp keeps, all without
- * samples. */
+/* Makes items, by all thread blocks: a thread makes those that begin with its row. `own`: if not NULL, the items that
+ * this warp keeps, all without samples before. */
 DEVICE void ragged_items_make(const struct ragged_plan &plan, struct ragged_item *own)
 {
     __shared__ unsigned offsets[RAGGED_WARPS][RAGGED_CLASSES];

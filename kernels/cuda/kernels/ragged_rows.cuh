@@ -184,7 +184,7 @@ template <class Sum> struct rows_shared {
     struct ragged_item items[RAGGED_WARPS][ROWS_ITEMS];
 };
 
-/* Before items are made. */
+/* Prepares shared memory before items are made. */
 template <class Sum> DEVICE void rows_begin(int warp, rows_shared<Sum> *shared)
 {
     if (lane_index() < ROWS_ITEMS)

@@ -261,7 +261,7 @@ DEVICE void stretch_drain_tile(const uint4 *from, char *target, int samples)
             *(uint4 *)(to + k * VEC16_BYTES) = from[k];
 }
 
-/* Writes those, sample by sample: 4 lanes for either end of a tile. */
+/* Writes the samples at either end of a tile one by one, by 4 lanes each. */
 DEVICE void stretch_edges(const struct stretch &stretch, char *output, const uint4 *vectors)
 {
     static_assert(STRETCH_TILES == 2, "8 lanes for each");

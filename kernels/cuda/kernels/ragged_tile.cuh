@@ -22,7 +22,7 @@ DEVICE struct ragged_leaf ragged_leaf_of(int tile_samples)
     return {first, lane_index(), ragged_leaves(tile_samples), max(min(tile_samples - first, ORDER_LEAF), 0)};
 }
 
-/* Of several rows. */
+/* A lane's leaf among those of several rows. */
 DEVICE struct ragged_leaf ragged_leaf_among(const struct ragged_plan &plan, const struct ragged_item &item)
 {
     const int lane = lane_index();

@@ -28,7 +28,7 @@
 #define REDUCE_STAGES_LONG 4
 #define REDUCE_STAGES      2
 
-/* Of a thread block, and the bytes of their tiles. With REDUCE_STAGES any GPU has room for them. */
+/* Warps of a thread block, and the bytes of their tiles. With REDUCE_STAGES any GPU has room for them. */
 #define REDUCE_WARPS(BYTES)          ((BYTES) == 8 ? 4 : 8)
 #define REDUCE_TOTALS_BYTES          (8 * 2 * ORDER_FAN * 8) /* for teams */
 #define REDUCE_SHARED(BYTES, STAGES) (REDUCE_WARPS(BYTES) * (STAGES)*WORDS_VECTORS(BYTES) * VEC16_BYTES)
@@ -151,7 +151,7 @@ DEVICE struct squares leaf_squares(const double x[ORDER_LEAF])
     return total;
 }
 
-/* Of 1, 2, 4 or 8 bytes. */
+/* Stores a result of 1, 2, 4 or 8 bytes. */
 DEVICE void result_store(char *to, uint64_t bits, uint32_t bytes, bool aligned)
 {
     if (!aligned)

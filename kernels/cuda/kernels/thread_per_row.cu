@@ -2,7 +2,7 @@
 
 #include "kernels/cuda/kernels/thread_per_row.cuh"
 
-/* For rows of several leaves, and of one. */
+/* Kernels for rows of several leaves, and of one. */
 #define THREAD_PER_ROW_VARIANT(SUM, KIND)                                                                           \
     {                                                                                                               \
         (const void *)thread_per_row_kernel<SUM, KIND, false>, (const void *)thread_per_row_kernel<SUM, KIND, true> \

@@ -17,7 +17,7 @@ struct warp_per_row_variant {
         BY_KIND(sum_f32, TILES), BY_KIND(sum_f64, TILES), BY_KIND(sum_f2, TILES) \
     }
 
-/* By tiles, then as scan_sum_number has it. */
+/* Kernels by tiles, then in the order of scan_sum_number. */
 static const struct warp_per_row_variant variants[WARP_PER_ROW_TILES_MAX][SCAN_SUMS] = {BY_SUM(1), BY_SUM(2),
                                                                                         BY_SUM(3)};
 

@@ -240,7 +240,8 @@ constexpr int warp_per_rows_tiles = !Sum::has_identity                          
 /* Shared memory of a thread block. */
 #define WARP_PER_ROWS_BYTES(TILES) (WARP_PER_ROWS_WARPS * 2 * LINES_SMEM(TILES) * VEC16_BYTES)
 
-/* With 128 an SM holds 16 warps, as many as its shared memory suffices for with three tiles; with 64 32. */
+/* Registers: with 128 an SM holds 16 warps, as many as its shared memory suffices for with three tiles; with 64 it
+ * holds 32. */
 template <class Sum, int Tiles>
 constexpr int warp_per_rows_registers = Tiles > 1                           ? 128
                                         : sizeof(typename Sum::sample) == 8 ? 80

@@ -22,7 +22,7 @@ template <> struct affine_samples<uint64_t> {
     using sum = any_whole<SCAND_OPERATOR_SUM>;
 };
 
-/* For block.cuh's sum_choose. */
+/* The names that block.cuh's sum_choose needs. */
 template <class T> struct affine_term {
     using sum = T;
     static const bool has_identity = false;

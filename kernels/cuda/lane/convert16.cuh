@@ -50,7 +50,8 @@ DEVICE struct integers16 integers16_of(enum scand_dtype form)
     return integers;
 }
 
-/* With its sign bit flipped an integer counts from the least one on; so it comes to lie in the last places of 2^23. */
+/* Decodes integers: with its sign bit flipped an integer counts from the least one on, so it comes to lie in the last
+ * places of 2^23. */
 DEVICE void integers16_decode(const struct integers16 &form, uint32_t word, float x[2])
 {
     word ^= form.flip;

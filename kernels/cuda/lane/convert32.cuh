@@ -144,7 +144,8 @@ DEVICE void leaf_round(double x[ORDER_LEAF])
     }
 }
 
-/* With values before and after rounding alive at once, registers do not suffice: hence the pins. */
+/* Rounds values between passes. With values before and after rounding alive at once, registers do not suffice: hence
+ * the pins. */
 template <class Sum> DEVICE void leaf_between_passes(typename Sum::sample x[ORDER_LEAF], bool to_f32)
 {
     leaf_pin(x);

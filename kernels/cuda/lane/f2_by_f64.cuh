@@ -24,7 +24,7 @@ struct by_f64_range {
     float most;     /* the sum of magnitudes in a leaf, or more, but for rounding */
 };
 
-/* More than rounding takes from a sum of ORDER_LEAF magnitudes, and from as many sums that add up to one. */
+/* A factor above what rounding takes from a sum of ORDER_LEAF magnitudes, and from as many sums that add up to one. */
 #define BY_F64_MARGIN 1.0001f
 
 /* The sum of a leaf, and its range joined to `range`. Order is of no account. Magnitudes add up where their maximum

@@ -32,7 +32,8 @@ DEVICE uint4 *warp_uniform(uint4 *shared)
     return (uint4 *)__cvta_shared_to_generic((unsigned)warp_uniform((int)__cvta_generic_to_shared(shared)));
 }
 
-/* Once per kernel, and passed on in a register that the lanes share, unlike lane_index. */
+/* The number of this warp. Computed once per kernel, and passed on in a register that the lanes share, unlike
+ * lane_index. */
 DEVICE int warp_index()
 {
     return warp_uniform((int)threadIdx.x / WARP);

@@ -19,8 +19,8 @@ template <class T> struct held_leaf {
     T x[ORDER_LEAF];
 };
 
-/* Of the leaves of a tile of `samples` samples, whether one lacks samples that a backward pass would have met first,
- * and which is the last sample of this lane's. Where there is an identity, that makes no difference. */
+/* The end of a tile of `samples` samples: whether one of its leaves lacks samples that a backward pass would have met
+ * first, and which is the last sample of this lane's leaf. Where there is an identity, that makes no difference. */
 struct leaf_end {
     bool partial;
     int last;

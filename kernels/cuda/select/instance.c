@@ -13,7 +13,7 @@
 #define CLUSTER_HALF_SM 16 /* warps, beyond which a thread block has an SM to itself */
 #define CLUSTER_SMALL   5  /* thread blocks that have an SM each: a cluster of more may as well be the largest */
 
-/* Unless its shared memory costs thread blocks, which can compute while others fetch. */
+/* Prefetches unless its shared memory costs thread blocks, which can compute while others fetch. */
 bool instance_prefetches(int with, int without)
 {
     return with >= without;
@@ -45,7 +45,7 @@ struct instance_cluster instance_cluster_of(int tiles, int warp_tiles, int warps
     return (struct instance_cluster){size, (tiles + each - 1) / each};
 }
 
-/* In one pass strips of a plane all take turns; of several planes that took up to 13 % longer on an H200. */
+/* Has all strips of a plane take turns in one pass; strips of several planes took up to 13 % longer on an H200. */
 unsigned instance_strips_together(int pass_count, unsigned strips, unsigned strips_per_plane, unsigned tiles,
                                   unsigned grid)
 {

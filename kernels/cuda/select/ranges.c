@@ -65,7 +65,7 @@ static uint64_t bus_ps(int64_t stride, uint64_t size)
     return MAPPED_BYTE_PS * (dense ? size : MAPPED_LINE);
 }
 
-/* For a sample, of one launch over the row. */
+/* Picoseconds for a sample, of one launch over the row. */
 static uint64_t sample_ps(const struct scan_rows *rows, bool mapped, int processors)
 {
     const struct scan_rule *rule = &rows->rule;

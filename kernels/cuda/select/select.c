@@ -294,8 +294,8 @@ static bool has_maps(const struct scan_plan *plan, const struct select_device *d
            scan_plan_boxes(plan) * scan_tiles(plan->length) < STRIPS_MAX;
 }
 
-/* In one pass by f32 columns may be as they like. Else tiles are to be full, but for a quarter, and two passes are
- * slower than COLUMNS_SHARED where a column is one tile. */
+/* True when columns suit TMA. In one pass by f32 they may be of any length. Else tiles are to be full, but for a
+ * quarter, and two passes are slower than COLUMNS_SHARED where a column is one tile. */
 static bool has_boxes(const struct scan_rule *rule, const struct scan_plan *plan, const struct select_device *device)
 {
     const bool two = plan->pass_count > 1, wide = rule->accumulator != SCAND_ACCUMULATOR_F32;

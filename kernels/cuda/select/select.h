@@ -100,7 +100,7 @@ struct select_device select_device_as(const struct select_device *device, int ca
 bool select_is_sum(const struct scan_rule *rule);
 
 /*
- * With which other small jobs `count` of these rows may share a launch (cuda/exchange/batch.cuh): scans, affine scans
+ * The launch that `count` of these rows may share with other small jobs (cuda/exchange/batch.cuh): scans, affine scans
  * and reductions, each with those that have the same kernel. Small sums of f32 samples go with the other scans: a
  * kernel of their own reached 279,000 to 358,000 jobs a second on an H200, the any_layout kernel 317,000 to 347,000 for
  * sums of f64, f16 and i32.

@@ -14,7 +14,7 @@ struct packed_leaf {
     int samples; /* 0 to 16 */
 };
 
-/* The one in a tile of a stretch. Where there are no rows left it begins as the first one does. */
+/* The lane's leaf in a tile of a stretch. Where no rows are left it begins as the first one does. */
 DEVICE struct packed_leaf packed_leaf_of(const struct packed_rows &plan, int tile, int rows)
 {
     const int index = tile * WARP + lane_index(), row = index * plan.inverse >> 16;

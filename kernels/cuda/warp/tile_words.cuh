@@ -30,7 +30,7 @@ DEVICE char *staged_word(uint4 *tile, int index, int bytes)
 }
 
 /*
- * Of vectors that a warp goes through lane after lane, those of one lane: every 32nd from `lane` on, at constant
+ * One lane's vectors of those that a warp goes through lane after lane: every 32nd from `lane` on, at constant
  * distances from each other, but that those of 8-byte words change places by twos. `lane` may be -1, for what lies
  * before vector 0.
  */

@@ -56,7 +56,7 @@ template <class T> struct blocks {
     }
 };
 
-/* Of a warp. */
+/* Shared memory of a warp. */
 template <class T> struct warp_memory {
     blocks<T> numbers; /* the samples, and then the outputs */
     pack<T> taps[TAPS / pack<T>::count];
@@ -92,7 +92,7 @@ template <class T, class S> struct element {
     {
         return (T) * (const S *)at;
     }
-    /* With the one NaN that codecs write. */
+    /* Stores a value with the one NaN that codecs write. */
     static __device__ __forceinline__ void store(enum scand_dtype, T value, char *at)
     {
         if constexpr (sizeof(S) == sizeof(float))

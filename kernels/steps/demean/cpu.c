@@ -22,7 +22,7 @@ static inline void subtract(enum scand_dtype dtype, double mean, uint64_t count,
         values[i] = demean_sample(dtype, values[i], mean);
 }
 
-/* A tile of order 1 at a time. */
+/* Writes a row, a tile of order 1 at a time. */
 static void write_row(const struct row *row, double mean, uint64_t length, const struct step_operand *output, char *y)
 {
     _Alignas(64) double values[ORDER_TILE];

@@ -34,7 +34,7 @@ template <enum scand_dtype Dtype> struct samples {
                 step_get_f64(Dtype, step_aligned(true, Dtype, x + (first + i) * pack<Dtype>::size));
         }
     }
-    /* By threads that are `threads` in all. */
+    /* Subtracts the mean, by `threads` threads. */
     __device__ __forceinline__ void subtract(double mean, uint64_t length, unsigned thread, unsigned threads) const
     {
         typedef pack<Dtype> pack;

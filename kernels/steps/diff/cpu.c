@@ -13,7 +13,7 @@ struct line {
     uint64_t count;
 };
 
-/* Of samples of a TYPE. The compiler makes a loop of each kind. */
+/* Defines a line of samples of a TYPE. The compiler makes a loop of each kind. */
 #define DEFINE_LINE(NAME, TYPE, LOAD, COMPUTE, STORE)                                                              \
     static void NAME(const struct step_operand *input, const struct step_operand *output, const struct diff *diff, \
                      const struct line *line)                                                                      \

@@ -96,7 +96,7 @@ void STEP_CPU(dot_parts)(const struct step_rows *rows, const void *params, const
             run_part(rows, row, part);
 }
 
-/* Of members first <= i < first + count of a group that has `size` of them if it is full. */
+/* The total of members first <= i < first + count, of a group that has `size` of them if it is full. */
 static double join(const double *members, uint64_t first, uint64_t count, uint64_t size)
 {
     double totals[ORDER_FAN];

@@ -51,7 +51,7 @@ static struct step_tiling dot_tiling(const struct step_rows *rows, const void *p
 }
 
 /*
- * Of long rows.
+ * Long rows.
  */
 
 static uint64_t part_length(const struct step_operand *input, uint64_t part)
@@ -79,7 +79,7 @@ static void dot_parts_reference(const struct step_rows *rows, const void *params
         }
 }
 
-/* Of members first <= i < first + count of a group of order 1 that has `size` of them if it is full. */
+/* The total of members first <= i < first + count, of a group of order 1 that has `size` of them if it is full. */
 static double join(const double *members, uint64_t first, uint64_t count, uint64_t size)
 {
     double totals[ORDER_FAN];

@@ -63,12 +63,12 @@ CODEC_INLINE double exp_f64(double x)
     const double r = exp_reduce(inside, k, &rest);
     const double head = 1 + r, tail = (1 - head) + r;
     const double y = head + (tail + (r * r * exp_series(r, false) + (rest + rest * r)));
-    /* In two steps, of which the second alone may round, where the result is denormal. */
+    /* The power is multiplied in two steps, of which the second alone may round, where the result is denormal. */
     const double half = k * 0.5 + TO_WHOLE;
     return y * power_of_two(half) * power_of_two((k - (half - TO_WHOLE)) + TO_WHOLE);
 }
 
-/* In f64, where 2^k and the result are normal, and rounded. */
+/* Computed in f64, where 2^k and the result are normal, and rounded. */
 CODEC_INLINE float exp_f32(float x)
 {
     const float inside = x > 90 ? 90 : x < -105 ? -105 : x;
@@ -87,7 +87,8 @@ CODEC_INLINE double log_reduce(double x, double *k)
     return codec_f64_of_bits(bits + one - (power << 52)) - 1;
 }
 
-/* With s = f / (2 + f), log(1 + f) = 2 (s + s^3 / 3 + s^5 / 5 + ...): this, less 2 s, divided by s. */
+/* The series of the logarithm: with s = f / (2 + f), log(1 + f) = 2 (s + s^3 / 3 + s^5 / 5 + ...); returns this, less 2
+ * s, divided by s. */
 CODEC_INLINE double log_series(double s, bool is_f32)
 {
     const double z = s * s;

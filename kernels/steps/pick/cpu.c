@@ -6,7 +6,7 @@
 
 step_run STEP_CPU(pick);
 
-/* Of a tile, in its scratch memory. */
+/* Groups of a tile, in its scratch memory. */
 struct group {
     double positions[LINE_GROUP], half_widths[LINE_GROUP], results[LINE_GROUP];
 };

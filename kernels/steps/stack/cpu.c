@@ -161,7 +161,7 @@ static char *element_of(const struct part *part, const struct step_operand *oper
     return step_row(part->rows, operand, row) + (int64_t)bin * operand->stride;
 }
 
-/* From one row of the part to the next. */
+/* The distance from one row of the part to the next. */
 static int64_t across_rows(const struct part *part, const struct step_operand *operand)
 {
     return part->count > 1 ? operand->outer_strides[part->rows->outer_rank - 1] : 0;

@@ -76,8 +76,9 @@ static uint64_t bounded(uint64_t value, uint64_t least, uint64_t most)
     return value < least ? least : value < most ? value : most;
 }
 
-/* Of columns as many as lie on a page, and a few bins: each sample belongs to one bin alone, so no other tile reads it.
- * Of other rows all bins, if possible, as a tile for other bins would read all samples once more. */
+/* Tiles of columns have as many as lie on a page, and a few bins: each sample belongs to one bin alone, so no other
+ * tile reads it. Tiles of other rows have all bins, if possible, as a tile for other bins would read all samples once
+ * more. */
 static struct step_tiling stack_tiling(const struct step_rows *rows, const void *params)
 {
     const struct stack *stack = params;

@@ -198,7 +198,7 @@ INLINE void group_carries(enum triangle_shape shape, double *single, double *twi
     *group = carried ? triangle_join(*group, total, TRIANGLE_GROUP) : total;
 }
 
-/* Of the groups from leaf `first` of a chunk on. */
+/* The carries into the groups from leaf `first` of a chunk on. */
 INLINE void chunk_carries(enum triangle_shape shape, double *single, double *twice, int64_t first, int64_t end,
                           int64_t leaves)
 {
@@ -436,7 +436,7 @@ static void write_own_outputs(const struct line *line, const struct segment segm
     line_store_f64(line->to_dtype, y, end - begin, line->to + (int64_t)begin * line->to_stride, line->to_stride);
 }
 
-/* Of segments first <= b < last what there is of them in begin <= i < end. */
+/* Writes the outputs in begin <= i < end of segments first <= b < last. */
 static void write_segments(const struct line *line, int64_t first, int64_t last, uint64_t begin, uint64_t end)
 {
     const bool narrow = line->to_dtype == SCAND_DTYPE_F32 && line->to_stride == 4;

@@ -174,7 +174,7 @@ carry(const struct window *window, const struct segments &segments, struct trian
     return warp == first ? before : triangle_join(group, before, (double)(TRIANGLE_LEAF * lane));
 }
 
-/* Up to this thread's leaf in its group, whose samples it has. */
+/* The sums up to this thread's leaf in its group, whose samples it has. */
 template <enum scand_dtype Dtype>
 static __device__ __forceinline__ struct triangle_sums
 group_sums(struct window *window, const struct segments &segments, const double leaf[TRIANGLE_LEAF])

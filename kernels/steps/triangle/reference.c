@@ -64,7 +64,7 @@ static void segment_sums(const struct line *line, int64_t number, struct segment
     segment->total = leaves[count - 1];
 }
 
-/* Of the middle one of three segments. */
+/* An output of the middle one of three segments. */
 static double output(const struct line *line, const struct triangle *triangle, const struct segment segments[3],
                      int64_t r)
 {

@@ -133,7 +133,7 @@ CODEC_INLINE struct triangle_sums triangle_add(struct triangle_sums before, doub
     return sums;
 }
 
-/* Of samples and the `count` samples behind them. */
+/* Joins the sums of samples and of the `count` samples behind them. */
 CODEC_INLINE struct triangle_sums triangle_join(struct triangle_sums left, struct triangle_sums right, double count)
 {
     struct triangle_sums sums;

@@ -5,7 +5,7 @@ step_run STEP_CPU(upsample);
 
 #define VECTOR_BYTES 32
 
-/* Of a thread: elements as they are computed with, and as the output has them. Not on the stack: compilers that check
+/* A thread's elements, as they are computed with, and as the output has them. Not on the stack: compilers that check
  * copies to arrays whose size they know would check each element. */
 struct group {
     union {
@@ -17,7 +17,7 @@ struct group {
 };
 _Static_assert(sizeof(struct group) <= STEP_SCRATCH_BYTES, "it fits into a tile's memory");
 
-/* At most LINE_GROUP elements, one after another. */
+/* Converts at most LINE_GROUP elements, one after another. */
 static void convert(const struct step_operand *input, const char *from, uint64_t count, enum scand_dtype dtype,
                     struct group *group)
 {

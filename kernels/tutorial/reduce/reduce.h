@@ -21,9 +21,9 @@ extern "C" {
 
 // clang-format off
 /*
- * In the order in which they are best read. `span`: samples that a thread block reduces; a row of more takes several
- * launches, each over the results of the one before. 0: all of a row in one launch. FIXED: two runs give the same bits.
- * VARIES: they need not.
+ * The reductions, in the order in which they are best read. `span`: samples that a thread block reduces; a row of more
+ * takes several launches, each over the results of the one before. 0: all of a row in one launch. FIXED: two runs give
+ * the same bits. VARIES: they need not.
  *    symbol         name             operations         span   order; what it teaches */
 #define REDUCTIONS(X)                                                                               \
     X(reduce_v0,     "reduce-v0",     REDUCE_ALL,        256,   FIXED,                              \

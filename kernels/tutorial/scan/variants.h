@@ -36,7 +36,7 @@ struct variant_scan {
 
 // clang-format off
 /*
- * In the order in which they are best read. FIXED: two runs give the same bits. VARIES: they need not.
+ * The variants, in the order in which they are best read. FIXED: two runs give the same bits. VARIES: they need not.
  *    symbol                      name                          where accumulators order   workspace; what it teaches */
 #define VARIANTS(X)                                                                                                   \
     X(serial_cpu,                 "serial-cpu",                 CPU,  VARIANT_ALL, FIXED,  variant_no_workspace,      \

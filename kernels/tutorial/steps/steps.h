@@ -17,8 +17,8 @@ extern "C" {
 
 // clang-format off
 /*
- * In the order in which they are best read. All operands have the one dtype, but for an index. FIXED: the bits of the
- * reference. VARIES: sums whose order is another one in each run.
+ * The variants, in the order in which they are best read. All operands have the one dtype, but for an index. FIXED: the
+ * bits of the reference. VARIES: sums whose order is another one in each run.
  *    symbol                 name                    operation  kernel     dtype order; what it teaches */
 #define STEP_VARIANTS(X)                                                                          \
     X(dot_atomic,            "dot-atomic",           dot,       dot,       F32,  VARIES,          \

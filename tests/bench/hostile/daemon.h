@@ -17,11 +17,12 @@ struct daemon {
     bool guarded; /* the guard has ended the daemon */
 };
 
-/* Starts it with these arguments, NULL at their end. 0, or 1 after a line on stderr; after 0 daemon_end comes last. */
+/* Starts the daemon with these arguments, NULL at their end. 0, or 1 after a line on stderr; after 0 daemon_end comes
+ * last. */
 int daemon_start(struct daemon *daemon, const char *scand, const char *const *arguments);
 /* Waits until it answers. 0, or 1: it does not, or has ended. The guard watches meanwhile. */
 int daemon_await(struct daemon *daemon, double patience_ms);
-/* Asks it to finish its jobs and end. */
+/* Asks the daemon to finish its jobs and end. */
 void daemon_drain(struct daemon *daemon);
 /* Drains the daemon unless that has been done, and returns for how long it still ran; after `patience_ms` it is killed.
  * Takes the daemon down. */
