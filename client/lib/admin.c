@@ -48,6 +48,39 @@ int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row
     return SCAND_OK;
 }
 
+/* A page of any list that comes in pages. */
+union page {
+    struct msg_kernels_result kernels;
+    struct msg_users_result users;
+    struct msg_jobs_result jobs;
+    struct msg_clients_result clients;
+    struct msg_trace_result trace;
+};
+
+/* Adds the rows of the page that began at `from`, as many as fit, and returns where the list goes on; 0: nowhere. */
+typedef uint64_t add_page(const union page *page, uint64_t from, struct rows *rows);
+
+/* Reads a list from `from` on until the rows are full. *next, which may be NULL, is where the list goes on, or 0. */
+static int list_read(struct scand *daemon, enum method method, add_page *add, struct rows rows, uint64_t from,
+                     size_t *count, uint64_t *next)
+{
+    union page page;
+    int code = rows_check(daemon, &rows);
+    if (code)
+        return (int)status_from_errno(code);
+    do {
+        struct msg_page_params params = {from};
+        code = call_run(daemon, &(struct call){.method = method, .params = &params, .result = &page});
+        if (code)
+            return (int)status_from_errno(code);
+        from = add(&page, from, &rows);
+    } while (from && !rows_are_full(&rows));
+    *count = rows.count;
+    if (next)
+        *next = from;
+    return SCAND_OK;
+}
+
 /* Returns where the list goes on after a page; 0 ends it, as does a daemon's answer that leads back. */
 static uint64_t page_after(uint64_t from, uint64_t next)
 {
@@ -73,35 +106,23 @@ static void kernel_fill(struct scand_kernel *kernel, const struct msg_kernel *fr
         kernel->reductions |= 1u << from->reductions[i];
 }
 
-/* Adds kernels to the rows. A program whose struct ends before `step` knows of scans and reductions alone. */
-static void kernels_add(const struct msg_kernels_result *page, struct rows *rows)
+/* A program whose struct ends before `step` knows of scans and reductions alone. */
+static uint64_t add_kernels(const union page *page, uint64_t from, struct rows *rows)
 {
-    for (uint32_t i = 0; i < page->kernels_count && !rows_are_full(rows); i++) {
+    for (uint32_t i = 0; i < page->kernels.kernels_count && !rows_are_full(rows); i++) {
         struct scand_kernel kernel;
-        kernel_fill(&kernel, &page->kernels[i]);
+        kernel_fill(&kernel, &page->kernels.kernels[i]);
         if (kernel.operation != SCAND_OPERATION_COUNT || rows->row_bytes > offsetof(struct scand_kernel, step))
             rows_add(rows, &kernel, sizeof kernel);
     }
+    return page_after(from, page->kernels.next);
 }
 
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count)
 {
     SESSION_GUARD(daemon);
-    struct msg_kernels_result page;
-    struct rows rows = {kernels, row_bytes, capacity, 0};
-    struct msg_page_params params = {0};
-    int code = rows_check(daemon, &rows);
-    if (code)
-        return (int)status_from_errno(code);
-    do {
-        code = call_run(daemon, &(struct call){.method = METHOD_server_kernels, .params = &params, .result = &page});
-        if (code)
-            return (int)status_from_errno(code);
-        kernels_add(&page, &rows);
-        params.from = page_after(params.from, page.next);
-    } while (params.from && !rows_are_full(&rows));
-    *count = rows.count;
-    return SCAND_OK;
+    const struct rows rows = {kernels, row_bytes, capacity, 0};
+    return list_read(daemon, METHOD_server_kernels, add_kernels, rows, 0, count, NULL);
 }
 
 int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row_bytes, size_t capacity, size_t *count)
@@ -137,28 +158,21 @@ int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, s
     return SCAND_OK;
 }
 
+static uint64_t add_users(const union page *page, uint64_t from, struct rows *rows)
+{
+    for (uint32_t i = 0; i < page->users.users_count && !rows_are_full(rows); i++) {
+        struct scand_user_info user;
+        report_user(&page->users.users[i], &user);
+        rows_add(rows, &user, sizeof user);
+    }
+    return page_after(from, page->users.next);
+}
+
 int scand_users(struct scand *daemon, struct scand_user_info *users, size_t row_bytes, size_t capacity, size_t *count)
 {
     SESSION_GUARD(daemon);
-    struct msg_users_result page;
-    struct rows rows = {users, row_bytes, capacity, 0};
-    struct msg_page_params params = {0};
-    int code = rows_check(daemon, &rows);
-    if (code)
-        return (int)status_from_errno(code);
-    do {
-        code = call_run(daemon, &(struct call){.method = METHOD_server_users, .params = &params, .result = &page});
-        if (code)
-            return (int)status_from_errno(code);
-        for (uint32_t i = 0; i < page.users_count && !rows_are_full(&rows); i++) {
-            struct scand_user_info user;
-            report_user(&page.users[i], &user);
-            rows_add(&rows, &user, sizeof user);
-        }
-        params.from = page_after(params.from, page.next);
-    } while (params.from && !rows_are_full(&rows));
-    *count = rows.count;
-    return SCAND_OK;
+    const struct rows rows = {users, row_bytes, capacity, 0};
+    return list_read(daemon, METHOD_server_users, add_users, rows, 0, count, NULL);
 }
 
 /* `users`: room for LIMIT_USERS. */
@@ -261,58 +275,44 @@ _Static_assert(sizeof(((struct scand_job_info *)0)->operation) == LIMIT_NAME_BYT
                    SCAND_BUCKETS_MAX == LIMIT_BUCKETS,
                "what is shown has the sizes of the wire");
 
+static uint64_t add_jobs(const union page *page, uint64_t from, struct rows *rows)
+{
+    const struct msg_jobs_result *result = &page->jobs;
+    uint32_t i = 0;
+    for (; i < result->jobs_count && !rows_are_full(rows); i++) {
+        struct scand_job_info job;
+        job_fill(&job, &result->jobs[i]);
+        rows_add(rows, &job, sizeof job);
+    }
+    return i < result->jobs_count ? result->jobs[i].job : page_after(from, result->next);
+}
+
 int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t row_bytes, size_t capacity,
                size_t *count, uint64_t *next)
 {
     SESSION_GUARD(daemon);
-    struct msg_jobs_result page;
-    struct rows rows = {jobs, row_bytes, capacity, 0};
-    int code = rows_check(daemon, &rows);
-    if (code)
-        return (int)status_from_errno(code);
-    do {
-        struct msg_page_params params = {from};
-        code = call_run(daemon, &(struct call){.method = METHOD_server_jobs, .params = &params, .result = &page});
-        if (code)
-            return (int)status_from_errno(code);
-        uint32_t i = 0;
-        for (; i < page.jobs_count && !rows_are_full(&rows); i++) {
-            struct scand_job_info job;
-            job_fill(&job, &page.jobs[i]);
-            rows_add(&rows, &job, sizeof job);
-        }
-        from = i < page.jobs_count ? page.jobs[i].job : page_after(from, page.next);
-    } while (from && !rows_are_full(&rows));
-    *count = rows.count;
-    *next = from;
-    return SCAND_OK;
+    const struct rows rows = {jobs, row_bytes, capacity, 0};
+    return list_read(daemon, METHOD_server_jobs, add_jobs, rows, from, count, next);
+}
+
+static uint64_t add_clients(const union page *page, uint64_t from, struct rows *rows)
+{
+    const struct msg_clients_result *result = &page->clients;
+    uint32_t i = 0;
+    for (; i < result->clients_count && !rows_are_full(rows); i++) {
+        struct scand_client_info client;
+        client_fill(&client, &result->clients[i]);
+        rows_add(rows, &client, sizeof client);
+    }
+    return i < result->clients_count ? result->clients[i].client : page_after(from, result->next);
 }
 
 int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t row_bytes,
                   size_t capacity, size_t *count, uint64_t *next)
 {
     SESSION_GUARD(daemon);
-    struct msg_clients_result page;
-    struct rows rows = {clients, row_bytes, capacity, 0};
-    int code = rows_check(daemon, &rows);
-    if (code)
-        return (int)status_from_errno(code);
-    do {
-        struct msg_page_params params = {from};
-        code = call_run(daemon, &(struct call){.method = METHOD_server_clients, .params = &params, .result = &page});
-        if (code)
-            return (int)status_from_errno(code);
-        uint32_t i = 0;
-        for (; i < page.clients_count && !rows_are_full(&rows); i++) {
-            struct scand_client_info client;
-            client_fill(&client, &page.clients[i]);
-            rows_add(&rows, &client, sizeof client);
-        }
-        from = i < page.clients_count ? page.clients[i].client : page_after(from, page.next);
-    } while (from && !rows_are_full(&rows));
-    *count = rows.count;
-    *next = from;
-    return SCAND_OK;
+    const struct rows rows = {clients, row_bytes, capacity, 0};
+    return list_read(daemon, METHOD_server_clients, add_clients, rows, from, count, next);
 }
 
 static void event_fill(struct scand_event *event, const struct msg_trace_event *from)
@@ -337,31 +337,24 @@ static void event_fill(struct scand_event *event, const struct msg_trace_event *
     };
 }
 
+static uint64_t add_events(const union page *page, uint64_t from, struct rows *rows)
+{
+    const struct msg_trace_result *result = &page->trace;
+    uint32_t i = 0;
+    for (; i < result->events_count && !rows_are_full(rows); i++) {
+        struct scand_event event;
+        event_fill(&event, &result->events[i]);
+        rows_add(rows, &event, sizeof event);
+    }
+    return i < result->events_count ? result->events[i].event : page_after(from, result->next);
+}
+
 int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t row_bytes, size_t capacity,
                 size_t *count, uint64_t *next)
 {
     SESSION_GUARD(daemon);
-    struct msg_trace_result page;
-    struct rows rows = {events, row_bytes, capacity, 0};
-    int code = rows_check(daemon, &rows);
-    if (code)
-        return (int)status_from_errno(code);
-    do {
-        struct msg_page_params params = {from};
-        code = call_run(daemon, &(struct call){.method = METHOD_server_trace, .params = &params, .result = &page});
-        if (code)
-            return (int)status_from_errno(code);
-        uint32_t i = 0;
-        for (; i < page.events_count && !rows_are_full(&rows); i++) {
-            struct scand_event event;
-            event_fill(&event, &page.events[i]);
-            rows_add(&rows, &event, sizeof event);
-        }
-        from = i < page.events_count ? page.events[i].event : page_after(from, page.next);
-    } while (from && !rows_are_full(&rows));
-    *count = rows.count;
-    *next = from;
-    return SCAND_OK;
+    const struct rows rows = {events, row_bytes, capacity, 0};
+    return list_read(daemon, METHOD_server_trace, add_events, rows, from, count, next);
 }
 
 int scand_cancel_job(struct scand *daemon, uint64_t job)
