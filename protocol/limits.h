@@ -75,6 +75,7 @@
 #define LIMIT_CHUNKS_IN_FLIGHT  4       /* handed to one device and not yet done */
 #define LIMIT_OWED_MS           100     /* of a device's time, kept for a user who leaves its jobs to another device */
 #define LIMIT_SLICE_MS          20      /* for which a row longer than two chunks has a device that can leave it off */
+#define LIMIT_ESTIMATE_MS       20      /* that a chunk is charged at most before it has come back */
 #define LIMIT_LAUNCH_MS         10      /* estimated, of a GPU's work on a row between two looks whether it is wanted */
 #define LIMIT_SMALL_CHUNKS      128     /* besides, of small jobs, */
 #define LIMIT_SMALL_OUT_BYTES   MIB(16) /* until they have so many bytes together */

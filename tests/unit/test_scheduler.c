@@ -241,6 +241,23 @@ static void small_jobs_cost_their_bytes(void)
     CHECK(first >= 48 && second >= 48);
 }
 
+/* Nor for how slow others' chunks of few bytes were. */
+static void small_jobs_cost_little(void)
+{
+    begin_small(1, 1);
+    add_sized(0, SCAND_PRIORITY_NORMAL, 0, 1, 8, 0, 1);
+    struct chunk *slow = scheduler_next(&scheduler, 1);
+    REQUIRE(slow);
+    slow->kernel_us = 1000000;
+    end(slow, 0);
+    struct job *job = add(1, 2, 1, 4, 5);
+    struct chunk *small = scheduler_next(&scheduler, 1);
+    REQUIRE(small);
+    CHECK(small->small && owner_of(small) == job);
+    CHECK_EQ(small->charge_ns, 200 * 1000);
+    end(small, 0);
+}
+
 static void small_jobs_have_few_bytes_together(void)
 {
     const uint64_t half = LIMIT_SMALL_OUT_BYTES / 2;
@@ -753,6 +770,7 @@ static const struct test tests[] = {
     TEST(small_jobs_have_slots_of_their_own),
     TEST(small_jobs_take_other_slots_too),
     TEST(small_jobs_cost_their_bytes),
+    TEST(small_jobs_cost_little),
     TEST(small_jobs_have_few_bytes_together),
     TEST(small_jobs_pass_no_more_urgent_ones),
     TEST(want_of_room_costs_nothing),

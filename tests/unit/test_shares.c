@@ -310,20 +310,47 @@ static void costs_are_estimated_then_known(void)
     CHECK_EQ(share->account_ns[0], 1212 * 1000 + 250); /* never nothing */
 }
 
-/* A new user's chunks are taken to cost what others' do. A failed one costs what was estimated. */
+/* A new user's chunks are taken to cost what others' do, within bounds. A failed one costs what was estimated, or what
+ * it took. */
 static void costs_of_new_users_and_failures(void)
 {
     begin(1);
     submit(&streams[0], 0, 100);
     submit(&streams[1], 0, 100);
-    streams[0].jobs[0].chunk_rows = streams[1].jobs[0].chunk_rows = 100;
-    end_chunk(next(), 0, 0, 5000000, 0);
+    streams[0].jobs[0].chunk_rows = streams[1].jobs[0].chunk_rows = 50;
+    end_chunk(next(), 0, 0, 10000, 0);
     struct chunk *chunk = next();
     CHECK(stream_of(chunk) == &streams[1]);
     uint64_t charge_ns = chunk->charge_ns;
-    CHECK(charge_ns > 4900000000);
+    CHECK(charge_ns > 9000000 && charge_ns < 10000001);
     end_chunk(chunk, -EIO, 0, 0, 0);
     CHECK_EQ(streams[1].fair.account_ns[0], charge_ns);
+    chunk = next();
+    CHECK(stream_of(chunk) == &streams[0]);
+    end_chunk(chunk, -EIO, 0, 5000000, 0);
+    CHECK_EQ(streams[0].fair.account_ns[0], 5010000000);
+}
+
+/* However slow a user's chunks are taken to be, and however wrong that is, a newcomer soon has its share. */
+static void wrong_estimates_win_nothing(void)
+{
+    begin(2);
+    unsigned had[2] = {0};
+    submit(&streams[0], 0, 1);
+    end_chunk(next(), 0, 0, 1000000, 0);
+    submit(&streams[0], 0, 1000000);
+    streams[0].jobs[0].chunk_rows = 1000;
+    struct chunk *chunks[2] = {next(), next()};
+    submit(&streams[1], 0, 1000);
+    streams[1].jobs[0].chunk_rows = 1;
+    for (int i = 0; i < 300; i++) {
+        end_chunk(chunks[i % 2], 0, 0, 1000, 0);
+        chunks[i % 2] = next();
+        had[stream_of(chunks[i % 2]) - streams]++;
+    }
+    CHECK(had[0] >= 100 && had[1] >= 100);
+    end_chunk(chunks[0], 0, 0, 1000, 0);
+    end_chunk(chunks[1], 0, 0, 1000, 0);
 }
 
 static void backlogs(void)
@@ -354,6 +381,7 @@ static const struct test tests[] = {
     TEST(time_alone_costs_nothing),
     TEST(costs_are_estimated_then_known),
     TEST(costs_of_new_users_and_failures),
+    TEST(wrong_estimates_win_nothing),
     TEST(backlogs),
     TEST_END,
 };

@@ -5,6 +5,10 @@
 /* The rate that is guessed until a chunk has come back: a GB/s, weighing as much as a small chunk. */
 static const struct rate rate_guess = {.bytes = 1000, .us = 1};
 
+/* What a small chunk is charged at most: what so few bytes take on a slow processor. Its estimate may be of others'
+ * rates, which are as low as they like to make them. */
+#define SMALL_CHARGE_US 200
+
 static void rate_add(struct rate *rate, uint64_t bytes, uint64_t us)
 {
     const double fade = 7.0 / 8;
@@ -23,6 +27,16 @@ static double rate_us(const struct scheduler *scheduler, const struct rate *rate
 static uint64_t estimate_us(const struct scheduler *scheduler, const struct fair_user *user, uint64_t bytes)
 {
     return (uint64_t)rate_us(scheduler, &user->rate, bytes);
+}
+
+/* Returns what a chunk is charged until it has come back. An estimate that is too high raises the level, which does not
+ * sink when the truth is known: then the user would be below it, and have the device to itself until it had made up for
+ * that. So the bound is a chunk's time, as chunks should be. */
+static uint64_t charged_us(const struct scheduler *scheduler, const struct fair_user *user, const struct chunk *chunk)
+{
+    const uint64_t us = estimate_us(scheduler, user, chunk->bytes);
+    const uint64_t most_us = chunk->small ? SMALL_CHARGE_US : LIMIT_ESTIMATE_MS * UINT64_C(1000);
+    return us < most_us ? us : most_us;
 }
 
 /* Returns a chunk's time: that of its longest step, since steps of different chunks overlap. */
@@ -454,7 +468,7 @@ static struct chunk *hand_out(struct scheduler *scheduler, struct station *stati
         user->queued_bytes -= chunk->bytes = job_bytes(job, chunk->first, chunk->count);
     station->out_bytes += chunk->bytes;
     station->small_out_bytes += small ? chunk->bytes : 0;
-    chunk->charge_ns = account_charge(scheduler, user, estimate_us(scheduler, user, chunk->bytes));
+    chunk->charge_ns = account_charge(scheduler, user, charged_us(scheduler, user, chunk));
     if (!job_has_rows(job))
         scheduler_stop(scheduler, job);
     return chunk;
@@ -528,13 +542,13 @@ void scheduler_return(struct scheduler *scheduler, struct chunk *chunk)
     struct fair_user *user = job->lane->user;
     struct station *station = &scheduler->stations[chunk->device->number];
     const uint64_t us = chunk_us(chunk);
-    /* Failing is not free, and a small chunk runs beside others: the estimate stands. */
-    if (chunk->status == 0 && !chunk->small) {
+    /* Failing is not free, and a small chunk runs beside others: the estimate stands, or the time if it is longer. */
+    if (!chunk->small && (chunk->status == 0 || us * 1000 / user->weight > chunk->charge_ns)) {
         account_refund(scheduler, user, chunk->charge_ns);
         account_charge(scheduler, user, us);
-        if (!chunk->rest)
-            learn_rates(scheduler, station, chunk, us);
     }
+    if (!chunk->small && chunk->status == 0 && !chunk->rest)
+        learn_rates(scheduler, station, chunk, us);
     if (chunk->status == 0 && chunk->small && scheduler->station_count > 1)
         learn_small(scheduler, station, chunk->away_us);
     if (chunk->slice_us)

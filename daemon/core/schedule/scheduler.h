@@ -5,7 +5,7 @@
  * 2. An account says how much device time a user has had, divided by its weight. A user takes a turn if its account is
  *    not above the device's level. When all users with something to run there are above it, it rises to the lowest.
  * 3. A chunk's time goes on the account when it is handed out, as an estimate from its bytes and the rate of the user's
- *    latest chunks. When the chunk comes back, its true time takes the estimate's place.
+ *    latest chunks, of LIMIT_ESTIMATE_MS at most. When the chunk comes back, its true time takes the estimate's place.
  * 4. An account of a user that has nothing to run is raised to the level: idleness earns nothing. Nor does it cost:
  *    when nobody is left, the level rises to the highest account. Where all that a user has is left to other devices
  *    (below), its account may be LIMIT_OWED_MS of device time below the level.
