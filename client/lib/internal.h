@@ -319,6 +319,8 @@ void session_unlock(struct scand *daemon);
 void session_lock(struct scand *daemon);
 /* Makes every call return, and waits until all have. */
 void session_end(struct scand *daemon);
+/* Notes when something came from the daemon; the service in this process is never silent. */
+void session_hears(struct scand *daemon);
 /* Returns when a daemon that says nothing is to be asked whether it is there, or taken for gone; INT64_MAX: never. */
 int64_t session_probe_ms(const struct scand *daemon);
 /* Sleeps until *done, or a change; with `reads`, also until this thread may have to read. Returns 0, -ETIMEDOUT or

@@ -127,27 +127,31 @@ int scand_task_submit(struct scand *daemon, const struct scand_task *task, scand
     return submit(daemon, (struct submission){.task = task}, progress, context, out);
 }
 
-/* Begins to await a small job's answer without blocking, since falling asleep and waking takes longer than many a small
- * job: for a short time, and only if the answer before came that soon. Returns true for a small job. */
-static bool begin_spin(struct scand_job *job, uint64_t now_us)
+/* Returns true for a small job whose answer may be awaited without blocking. */
+static bool may_spin(struct scand_job *job)
 {
-    struct scand *daemon = job->daemon;
-    if (job->done || daemon->options.spin_us == 0 || input_bytes(job) > SHORT_BYTES)
-        return false;
+    return !job->done && job->daemon->options.spin_us > 0 && input_bytes(job) <= SHORT_BYTES;
+}
+
+/* Begins to await a small job's answer without blocking, since falling asleep and waking takes longer than many a small
+ * job: for a short time, and only if the answer before came that soon. */
+static void begin_spin(struct scand *daemon, uint64_t now_us)
+{
     const uint64_t end_us = now_us + daemon->options.spin_us;
     if (daemon->answers_soon && daemon->spin_end_us < end_us)
         daemon->spin_end_us = end_us;
-    return true;
 }
 
 /* Returns 0 when the job has ended. */
 static int job_wait(struct scand_job *job, int timeout_ms)
 {
     struct scand *daemon = job->daemon;
-    const uint64_t begin_us = clock_us();
     int64_t deadline_ms = timeout_ms < 0 ? INT64_MAX : clock_ms() + timeout_ms;
     int code = session_check(daemon);
-    const bool is_short = code == 0 && begin_spin(job, begin_us);
+    const bool is_short = code == 0 && may_spin(job);
+    const uint64_t begin_us = is_short ? clock_us() : 0;
+    if (is_short)
+        begin_spin(daemon, begin_us);
     while (code == 0 && !job->done) {
         code = session_advance(daemon, &job->done, deadline_ms);
         if (job->done)

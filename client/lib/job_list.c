@@ -27,7 +27,7 @@ void job_list(struct scand_job *job)
     if (!job->daemon->first_open)
         job->daemon->first_open = job;
     if (job->daemon->jobs_open++ == 0)
-        job->daemon->heard_ms = clock_ms(); /* the daemon's silence counts from now on */
+        session_hears(job->daemon); /* the daemon's silence counts from now on */
     room_set(job->daemon);
 }
 

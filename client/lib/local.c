@@ -89,6 +89,7 @@ int local_prepare(struct scand *daemon)
 {
     daemon->local = library_find(daemon);
     snprintf(daemon->path, sizeof daemon->path, "this process");
+    daemon->options.spin_us = 0; /* small jobs are computed in the program's own calls */
     return daemon->local ? 0 : session_error(daemon)->code;
 }
 

@@ -76,6 +76,12 @@ static void waiters_wake(struct scand *daemon)
         }
 }
 
+void session_hears(struct scand *daemon)
+{
+    if (!daemon->local)
+        daemon->heard_ms = clock_ms();
+}
+
 int64_t session_probe_ms(const struct scand *daemon)
 {
     if (!daemon->is_up || daemon->local || daemon->jobs_open == 0)

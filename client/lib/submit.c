@@ -30,10 +30,10 @@ static int job_done(struct scand *daemon, struct pending *pending, const struct 
 /* Sets the time that is left for the job to start, which runs on while the daemon is away. */
 static int job_time_left(struct scand_job *job)
 {
-    int64_t now_ms = clock_ms();
     uint64_t *deadline_ms = job_common(job).deadline_ms;
     if (*deadline_ms == 0)
         return 0;
+    const int64_t now_ms = clock_ms();
     if (job->attempts == 0)
         job->start_by_ms = now_ms + (int64_t)*deadline_ms;
     if (job->start_by_ms <= now_ms)

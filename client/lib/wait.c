@@ -57,7 +57,7 @@ static int input_handle(struct scand *daemon, int code)
         return session_give_up(daemon);
     }
     if (code > 0) {
-        daemon->heard_ms = clock_ms();
+        session_hears(daemon);
         daemon->probe_end_ms = 0;
         return session_receive(daemon);
     }

@@ -48,7 +48,7 @@ struct local {
     struct pipe requests, answers;
     struct work *work, **work_end; /* deferred */
     struct chunk_list returned;    /* that were computed at once, or could not be */
-    uint64_t now_us;               /* when this turn began, which is the time to the service */
+    uint64_t now_us;               /* when the latest turn with something to do began, the time to the service */
     uint64_t wake_us;              /* the time at which the service is to be called; UINT64_MAX: none */
     bool is_over;                  /* the client has broken the protocol: nothing more is read from it */
     struct service service;
@@ -139,8 +139,13 @@ static const struct service_ops service_ops = {ops_start,    ops_defer,    ops_d
                                                ops_draining, ops_draining, ops_now_us, ops_wake};
 
 /*
- * Turns: each returns true when it has done something.
+ * Turns: each returns true when it has done something, before which it looks at the clock.
  */
+
+static void turn_begin(struct local *self)
+{
+    self->now_us = clock_us();
+}
 
 static bool handle_requests(struct local *self)
 {
@@ -148,6 +153,7 @@ static bool handle_requests(struct local *self)
     const bool resumes = client->paused && !service_is_clogged(client);
     if (self->is_over || (client->paused && !resumes) || (connection_receive(client->connection) <= 0 && !resumes))
         return false;
+    turn_begin(self);
     int r;
     do
         r = service_input(client, UINT64_MAX);
@@ -164,6 +170,7 @@ static bool do_work(struct local *self)
     self->work = work->next;
     if (!self->work)
         self->work_end = &self->work;
+    turn_begin(self);
     work_run(work);
     service_work_done(&self->service, work);
     return true;
@@ -172,6 +179,8 @@ static bool do_work(struct local *self)
 static bool collect(struct local *self, struct chunk *chunks)
 {
     const bool some = chunks != NULL;
+    if (some)
+        turn_begin(self);
     while (chunks)
         service_collect(&self->service, &chunks, UINT64_MAX);
     return some;
@@ -186,6 +195,9 @@ static bool collect_returned(struct local *self)
 
 static bool wake_service(struct local *self)
 {
+    if (self->wake_us == UINT64_MAX)
+        return false;
+    turn_begin(self);
     if (self->now_us < self->wake_us)
         return false;
     self->wake_us = UINT64_MAX;
@@ -204,7 +216,6 @@ static void send_answers(struct local *self)
 
 static bool take_turn(struct local *self)
 {
-    self->now_us = clock_us();
     return handle_requests(self) || do_work(self) || collect_returned(self) || collect(self, far_collect(&self->far)) ||
            wake_service(self);
 }
