@@ -90,7 +90,7 @@ struct message {
     char method_text[LIMIT_NAME_BYTES]; /* cut to fit */
     bool failed;                        /* a response that carries a failure */
     bool strict;                        /* set once it is open: a field that is not known is an error */
-    void *content;                      /* the codec's own */
+    struct arena *arena;                /* the codec's own */
 };
 
 /*
@@ -98,6 +98,11 @@ struct message {
  * closed. Returns 0, or -EBADMSG (or -ENOMEM) and *error; close in either case.
  */
 int message_open(struct message *message, const uint8_t *bytes, size_t size, struct error *error);
+/* Does the same in memory that the caller keeps for one message after the other; NULL before the first. What a long
+ * message needs more is freed with it. */
+int message_open_in(struct message *message, struct arena **arena, const uint8_t *bytes, size_t size,
+                    struct error *error);
+void arena_destroy(struct arena *arena);
 /*
  * Reads params, or the result, or, of a response that failed, the failure (msg_failure_type) into a struct of that
  * type. Returns 0, or -EINVAL and *error, which names the field; *out is then untouched.

@@ -10,10 +10,13 @@
 
 #include "text.h"
 
+#define ARENA_BYTES KIB(16) /* more than nearly all messages need; others get more at a time */
+
 /* The parsed bytes of a message, until it is closed. */
-struct content {
-    msgpack_unpacked unpacked;
+struct arena {
+    msgpack_zone zone;
     const msgpack_object *map; /* params, result or failure; NULL: left out, as good as empty */
+    bool is_kept;              /* for further messages */
 };
 
 /* Bytes from outside, for a message to people: one line of ASCII, whatever they are, and never half a character. */
@@ -77,7 +80,7 @@ static bool msgid_read(const msgpack_object *object, uint32_t *msgid)
 static int call_open(struct message *message, const msgpack_object *method, const msgpack_object *params,
                      struct error *error)
 {
-    struct content *content = message->content;
+    struct arena *arena = message->arena;
     if (method->type != MSGPACK_OBJECT_STR)
         return malformed(error, "the method is not text");
     text_show(message->method_text, sizeof message->method_text, method->via.str.ptr, method->via.str.size);
@@ -86,20 +89,20 @@ static int call_open(struct message *message, const msgpack_object *method, cons
         return malformed(error, "params are not a list of one map");
     if (params->via.array.size == 0)
         return 0;
-    content->map = &params->via.array.ptr[0];
-    return content->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "params are not a list of one map");
+    arena->map = &params->via.array.ptr[0];
+    return arena->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "params are not a list of one map");
 }
 
 /* Failure and result, the last two elements of responses. */
 static int response_open(struct message *message, const msgpack_object *failure, const msgpack_object *result,
                          struct error *error)
 {
-    struct content *content = message->content;
+    struct arena *arena = message->arena;
     message->failed = failure->type != MSGPACK_OBJECT_NIL;
     if (message->failed && result->type != MSGPACK_OBJECT_NIL)
         return malformed(error, "a response has both an error and a result");
-    content->map = message->failed ? failure : result;
-    return content->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "a response's error or result is no map");
+    arena->map = message->failed ? failure : result;
+    return arena->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "a response's error or result is no map");
 }
 
 static int envelope_open(struct message *message, const msgpack_object *object, struct error *error)
@@ -140,30 +143,71 @@ bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid)
     return true;
 }
 
-int message_open(struct message *message, const uint8_t *bytes, size_t size, struct error *error)
+static struct arena *arena_create(void)
 {
-    *message = (struct message){.method = METHOD_COUNT};
-    struct content *content = calloc(1, sizeof *content);
-    if (!content)
-        return error_set(error, -ENOMEM, "out of memory for a message");
-    message->content = content;
-    msgpack_unpacked_init(&content->unpacked);
+    struct arena *arena = calloc(1, sizeof *arena);
+    if (arena && !msgpack_zone_init(&arena->zone, ARENA_BYTES)) {
+        free(arena);
+        arena = NULL;
+    }
+    return arena;
+}
+
+void arena_destroy(struct arena *arena)
+{
+    if (!arena)
+        return;
+    msgpack_zone_destroy(&arena->zone);
+    free(arena);
+}
+
+/* Parses into the arena. msgpack_unpack_next, which the library has for this otherwise, allocates memory each time. */
+static int message_parse(struct message *message, const uint8_t *bytes, size_t size, struct error *error)
+{
+    msgpack_object object;
     size_t used = 0;
-    msgpack_unpack_return code = msgpack_unpack_next(&content->unpacked, (const char *)bytes, size, &used);
+    msgpack_unpack_return code = msgpack_unpack((const char *)bytes, size, &used, &message->arena->zone, &object);
     if (code == MSGPACK_UNPACK_NOMEM_ERROR)
         return error_set(error, -ENOMEM, "out of memory for a message");
     if (code != MSGPACK_UNPACK_SUCCESS || used != size)
         return malformed(error, "not one MessagePack object");
-    return envelope_open(message, &content->unpacked.data, error);
+    return envelope_open(message, &object, error);
+}
+
+int message_open_in(struct message *message, struct arena **arena, const uint8_t *bytes, size_t size,
+                    struct error *error)
+{
+    *message = (struct message){.method = METHOD_COUNT};
+    if (!*arena)
+        *arena = arena_create();
+    if (!*arena)
+        return error_set(error, -ENOMEM, "out of memory for a message");
+    message->arena = *arena;
+    message->arena->is_kept = true;
+    return message_parse(message, bytes, size, error);
+}
+
+int message_open(struct message *message, const uint8_t *bytes, size_t size, struct error *error)
+{
+    struct arena *arena = NULL;
+    int code = message_open_in(message, &arena, bytes, size, error);
+    if (arena)
+        arena->is_kept = false;
+    return code;
 }
 
 void message_close(struct message *message)
 {
-    struct content *content = message->content;
-    if (content)
-        msgpack_unpacked_destroy(&content->unpacked);
-    free(content);
-    message->content = NULL;
+    struct arena *arena = message->arena;
+    message->arena = NULL;
+    if (!arena)
+        return;
+    if (!arena->is_kept) {
+        arena_destroy(arena);
+        return;
+    }
+    arena->map = NULL;
+    msgpack_zone_clear(&arena->zone);
 }
 
 /*
@@ -607,16 +651,16 @@ static int read_aside(struct reader *reader, const msgpack_object *object, const
 int message_read(const struct message *message, const struct map_type *type, void *out, struct error *error)
 {
     static const msgpack_object empty = {.type = MSGPACK_OBJECT_MAP};
-    const struct content *content = message->content;
+    const struct arena *arena = message->arena;
     struct reader reader = reader_of(message, error);
-    return read_aside(&reader, content->map ? content->map : &empty, type, out);
+    return read_aside(&reader, arena->map ? arena->map : &empty, type, out);
 }
 
 int message_read_item(const struct message *message, const char *name, uint32_t index, const struct map_type *type,
                       void *out, struct error *error)
 {
-    const struct content *content = message->content;
-    const msgpack_object *list = content->map ? pair_find(content->map, name) : NULL;
+    const struct arena *arena = message->arena;
+    const msgpack_object *list = arena->map ? pair_find(arena->map, name) : NULL;
     if (!list || list->type != MSGPACK_OBJECT_ARRAY || index >= list->via.array.size)
         return 0;
     struct reader reader = reader_of(message, error);

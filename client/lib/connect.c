@@ -13,6 +13,7 @@ static void session_free(struct scand *daemon)
 {
     monitor_finish(daemon);
     free(daemon->hello);
+    arena_destroy(daemon->arena);
     free(daemon);
 }
 

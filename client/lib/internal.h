@@ -198,6 +198,7 @@ struct scand {
     uint64_t client_jobs;                     /* jobs that the daemon takes at a time */
     int64_t busy_until_ms; /* how long the daemon says it is busy; 0: it is not, or a job has ended since */
     bool has_room;         /* there is room for another job, as far as is known */
+    struct arena *arena;   /* messages are read in it */
     uint8_t outgoing[LIMIT_MESSAGE_BYTES];
 };
 

@@ -67,7 +67,7 @@ static int message_handle(struct scand *daemon, const uint8_t *bytes, size_t siz
     struct message message;
     struct msg_job_progress progress = {0};
     struct error error = {.message = ""};
-    int code = message_open(&message, bytes, size, &error);
+    int code = message_open_in(&message, &daemon->arena, bytes, size, &error);
     if (code == 0 && message.kind == MESSAGE_RESPONSE)
         code = answer_handle(daemon, &message, &error);
     else if (code == 0 && message.kind == MESSAGE_NOTIFICATION)

@@ -151,7 +151,7 @@ static void handle_message(struct client *client, const uint8_t *bytes, size_t s
 {
     struct message message;
     struct error error = {0};
-    int r = message_open(&message, bytes, size, &error);
+    int r = message_open_in(&message, &client->service->arena, bytes, size, &error);
     message.strict = client->strict;
     if (!r && message.kind != MESSAGE_REQUEST)
         r = error_set(&error, -EBADMSG, "a client sends requests only");

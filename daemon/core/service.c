@@ -68,6 +68,7 @@ void service_finish(struct service *service)
     while (service->clients)
         service_close(service->clients);
     spare_jobs_free(&service->spare_jobs);
+    arena_destroy(service->arena);
 }
 
 void service_work_done(struct service *service, struct work *work)

@@ -121,6 +121,7 @@ struct service {
     struct stock loads, load_bytes; /* chunks that are read of files, and the memory for them */
     struct blocks blocks;
     struct spare_jobs spare_jobs;
+    struct arena *arena;    /* messages are read in it */
     struct ring *feeding;   /* users with jobs that read files: whose turn it is */
     uint64_t wake_us;       /* the time before which no queued job and no request that waits has its deadline */
     uint64_t offsets_bytes; /* that all jobs have */

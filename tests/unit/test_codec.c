@@ -126,8 +126,24 @@ static void check_round_trip(const struct encoded *out, const struct map_type *t
     free(copy);
 }
 
+/* Reads a message in an arena that has had others, which the caller destroys. */
+static void check_in_arena(struct arena **arena, const struct encoded *out, const struct map_type *type,
+                           const void *sent)
+{
+    struct message message;
+    struct error error = {0};
+    static _Alignas(uint64_t) char got[131072];
+    memset(got, 0, sizeof got);
+    CHECK_EQ(message_open_in(&message, arena, out->bytes, out->size, &error), 0);
+    CHECK_EQ(message_read(&message, type, got, &error), 0);
+    CHECK(memcmp(got, sent, type->size_bytes) == 0);
+    message_close(&message);
+    message_close(&message); /* twice is once */
+}
+
 static void every_type_in_every_message(void)
 {
+    struct arena *arena = NULL;
     static const struct map_type *const types[] = {
 #define X(NAME, ...) &msg_##NAME##_type,
         MAPS_LIST(X)
@@ -144,6 +160,7 @@ static void every_type_in_every_message(void)
             enum method method = random_next(&seed) % METHOD_COUNT;
             struct encoded out = room();
             CHECK_EQ(encode_request(&out, msgid, method, types[i], sent), 0);
+            check_in_arena(&arena, &out, types[i], sent);
             check_round_trip(&out, types[i], sent,
                              &(struct message){MESSAGE_REQUEST, .msgid = msgid, .has_msgid = true, .method = method});
             out = room();
@@ -156,6 +173,7 @@ static void every_type_in_every_message(void)
             check_round_trip(&out, types[i], sent, &(struct message){MESSAGE_NOTIFICATION, .method = method});
         }
     }
+    arena_destroy(arena);
 }
 
 static void failures_round_trip(void)
@@ -422,6 +440,14 @@ static void bytes_that_are_not_one_object(void)
     message_close(&message);
     CHECK_EQ(message_open(&message, (const uint8_t *)"\xc1", 1, NULL), -EBADMSG);
     message_close(&message);
+    struct arena *arena = NULL;
+    for (int i = 0; i < 2; i++) { /* what could not be read leaves the arena to the next message */
+        CHECK_EQ(message_open_in(&message, &arena, (const uint8_t *)"\x92\x90", 2, &error), -EBADMSG);
+        message_close(&message);
+        CHECK_EQ(message_open_in(&message, &arena, (const uint8_t *)"\x93\x02\xa1x\x90", 5, &error), 0);
+        message_close(&message);
+    }
+    arena_destroy(arena);
 }
 
 /* The first bytes of requests that the walk refuses. */
