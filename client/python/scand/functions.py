@@ -99,9 +99,9 @@ def _reduce_settings(reduction: str, priority: str, deadline: Optional[float]) -
 
 
 def _common(priority: str, deadline: Optional[float]) -> dict[str, Any]:
-    """Members that scans and reductions have in common. A client sends a job only after the jobs on which it depends
-    have ended, so the daemon need hold none back; it would otherwise hold back jobs between two that it has refused for
-    now."""
+    """Members that scans and reductions have in common. A client sends a job only after the jobs on which it depends have
+    ended, so the daemon need fail none for the failure of an earlier one; it would otherwise also fail jobs that lie
+    between two that it has refused for now."""
     members: dict[str, Any] = {"priority": number("priority", priority), "after_failure": 1}
     if deadline is not None:
         if not 0.001 <= deadline <= lib.SCAND_DEADLINE_MS_MAX / 1000:
