@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Operations in tiles beside what their users take today: Madagascar's triangle in C, SciPy's box, NumPy's convolution.
+"""Operations in tiles beside what their users take today: Madagascar's triangle in C, SciPy's box, NumPy's convolution and
+its addition by an index.
 
     steps.py BUILD/tests/bench/libstep-peers.so
 
@@ -21,6 +22,7 @@ import scipy
 from scipy.ndimage import uniform_filter1d
 
 ROWS, LENGTH = 50, 10_000
+BINS = 500
 TURNS = 101
 FMA_COUNT = 200_000
 FMA_VECTORS = 10
@@ -104,6 +106,26 @@ def measure_convolve(library, taps, name, dtype):
     tell(name, f"numpy.convolve, {np.dtype(dtype).name}", times, peer_times, share)
 
 
+def measure_stack(library, traces, samples):
+    """Traces of some samples, each added to one of the bins. NumPy adds in f32, and is faster than in f64."""
+    random = np.random.default_rng(1)
+    x, index = random.standard_normal((traces, samples)).astype(np.float32), random.integers(0, BINS, traces, np.uint32)
+    y, peer_y = np.empty((BINS, samples), np.float32), np.empty((BINS, samples), np.float32)
+    words = ctypes.c_char_p(f"stack {BINS} bins".encode()), ctypes.c_uint64(samples), ctypes.c_uint64(traces)
+
+    def run():
+        if not library.step_peers_ours(*words, address(x), address(index), address(y)):
+            sys.exit(f"steps.py: step_cases.c has no case stack {BINS} bins")
+
+    def peer():
+        peer_y[:] = 0
+        np.add.at(peer_y, index, x)
+
+    times, peer_times = turns(run, peer)
+    close("stack", y, peer_y, 1e-2)
+    tell(f"stack {traces} x {samples}", "numpy.add.at, float32", times, peer_times)
+
+
 def main():
     library = load(sys.argv[1])
     print(f"{ROWS} x {LENGTH}, best and median of {TURNS} turns; NumPy {np.__version__}, SciPy {scipy.__version__}")
@@ -115,6 +137,8 @@ def main():
     for taps in (31, 255):
         measure_convolve(library, taps, f"convolve {taps}", np.float32)
         measure_convolve(library, taps, f"convolve {taps} of f64", np.float64)
+    for traces, samples in ((1000, 500), (500_000, 1)):
+        measure_stack(library, traces, samples)
 
 
 if __name__ == "__main__":
