@@ -118,6 +118,18 @@ static void stack_columns(const struct part *part, struct cells *cells)
  * A row.
  */
 
+static inline void add_samples(struct cells *cells, uint64_t count, double alpha, bool counts)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t bin = cells->bins[i];
+        if (bin == NO_BIN)
+            continue;
+        cells->sums[bin] = cells->sums[bin] + alpha * cells->samples[i];
+        if (counts)
+            cells->folds[bin] += cells->samples[i] != 0;
+    }
+}
+
 static void stack_row(const struct part *part, struct cells *cells)
 {
     const struct step_operand *input = &part->rows->input;
@@ -125,13 +137,10 @@ static void stack_row(const struct part *part, struct cells *cells)
         n = input->length - first < GROUP ? input->length - first : GROUP;
         look_up(part, first, n, cells->bins);
         line_load_f64(input->dtype, part->x + (int64_t)first * input->stride, input->stride, n, cells->samples);
-        for (uint64_t i = 0; i < n; i++) {
-            const uint32_t bin = cells->bins[i];
-            if (bin == NO_BIN)
-                continue;
-            cells->sums[bin] = cells->sums[bin] + part->stack->alpha * cells->samples[i];
-            cells->folds[bin] += cells->samples[i] != 0;
-        }
+        if (part->counts)
+            add_samples(cells, n, part->stack->alpha, true);
+        else
+            add_samples(cells, n, part->stack->alpha, false);
     }
 }
 
