@@ -135,6 +135,31 @@ static void plan_counts_work(void)
     CHECK(!job_next_is_long(&job));
 }
 
+/* Rows count as they are computed, however few samples they have: a number is made of each, and a triangle sums at
+ * least three segments. */
+static void plan_counts_short_rows(void)
+{
+    struct job_chunks chunks = {.bytes = KIB(64), .long_bytes = KIB(128), .work_per_byte = 2};
+    struct msg_job_submit_params params = scan_of(rows_of(1, 900, 1, 0), rows_of(2, 900, 1, 0));
+    struct job job;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK_EQ(job_bytes(&job, 0, 900), 3600);
+    params.operation = SCAND_OPERATION_REDUCE;
+    params.reduction = SCAND_REDUCTION_SUM;
+    params.passes_count = 0;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK(job.chunk_rows > 100 && job.chunk_rows < 500);
+    CHECK(!job_is_small(&job, KIB(64), true));
+    run.steps[0].triangle = (struct msg_triangle){.operation = OPERATION_triangle, .half_width = 2048};
+    CHECK_EQ(request_init(&request, &run, &run, &error), 0);
+    CHECK_EQ(job_plan(&job, &request, &chunks, &error), 0);
+    CHECK(job.chunk_rows > 5 && job.chunk_rows < 20);
+    CHECK(job_bytes(&job, 0, 900) > 900 * 3 * 2048);
+    chunks.work_per_byte = 0;
+    CHECK_EQ(job_plan(&job, &request, &chunks, &error), 0);
+    CHECK_EQ(job_bytes(&job, 0, 900), 900 * 8);
+}
+
 static void plan_counts_samples_that_are_one(void)
 {
     const struct job_chunks chunks = {.bytes = 960, .long_bytes = 1920, .work_per_byte = 2};
@@ -487,6 +512,7 @@ static const struct test tests[] = {
     TEST(plan_finds_the_addresses),
     TEST(plan_fills_chunks),
     TEST(plan_counts_work),
+    TEST(plan_counts_short_rows),
     TEST(plan_counts_samples_that_are_one),
     TEST(plan_refuses),
     TEST(plan_compares_input_and_output),

@@ -162,6 +162,27 @@ static struct job *planned(const struct msg_job_run_params *params, uint64_t chu
     return job;
 }
 
+/* Rows that take time however short they are count beside their samples. */
+static void chunks_follow_the_work(void)
+{
+    struct msg_job_run_params params = SCAN(1, 1, 6, 11, 11, 40, 42, 45, 45);
+    struct job *job = planned(&params, 40);
+    const uint64_t counts[] = {2, 2, 1, 2, 1};
+    uint64_t bytes = 0;
+    job->row_bytes = 10;
+    for (unsigned i = 0; i < 5; i++) {
+        struct chunk chunk;
+        const uint64_t left = job_left_bytes(job);
+        job_next_chunk(job, &chunk, 0);
+        CHECK_EQ(chunk.count, counts[i]);
+        bytes += left - job_left_bytes(job);
+        job_return(job, &chunk);
+    }
+    CHECK(!job_has_rows(job));
+    CHECK_EQ(bytes, 44 * 4 + 8 * 10);
+    job_destroy(NULL, job);
+}
+
 /* A chunk is as many rows as fit, and a longer row alone. */
 static void chunks_follow_the_rows(void)
 {
@@ -217,9 +238,11 @@ static void few_short_rows_are_small(void)
 }
 
 static const struct test tests[] = {
-    TEST(values_are_copied),        TEST(any_stride_and_dtype),        TEST(units_are_bounded),
-    TEST(values_that_make_no_rows), TEST(tensors_that_cannot_be_read), TEST(chunks_follow_the_rows),
-    TEST(rows_of_nothing),          TEST(few_short_rows_are_small),    TEST_END,
+    TEST(values_are_copied),           TEST(any_stride_and_dtype),
+    TEST(units_are_bounded),           TEST(values_that_make_no_rows),
+    TEST(tensors_that_cannot_be_read), TEST(chunks_follow_the_rows),
+    TEST(chunks_follow_the_work),      TEST(rows_of_nothing),
+    TEST(few_short_rows_are_small),    TEST_END,
 };
 
 int main(int argc, char **argv)

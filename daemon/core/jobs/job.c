@@ -240,11 +240,10 @@ bool job_has_rows(const struct job *job)
 /* Returns as many rows as a chunk's samples hold, but at least one. */
 static uint64_t ragged_chunk_rows(const struct job *job, uint64_t first)
 {
-    const uint64_t *offsets = job->rows.offsets + first;
     uint64_t left = job->rows.row_count - first, low = 1, high = left < LIMIT_CHUNK_ROWS ? left : LIMIT_CHUNK_ROWS;
     while (low < high) {
         uint64_t middle = high - (high - low) / 2;
-        if (offsets[middle] - offsets[0] <= job->chunk_samples)
+        if (job_bytes(job, first, middle) <= job->chunk_bytes)
             low = middle;
         else
             high = middle - 1;
@@ -295,7 +294,7 @@ uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk)
 
 uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count)
 {
-    return job_samples(job, first, count) * job->sample_bytes;
+    return job_samples(job, first, count) * job->sample_bytes + count * job->row_bytes;
 }
 
 uint64_t job_next_bytes(const struct job *job)

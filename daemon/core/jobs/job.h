@@ -55,11 +55,12 @@ struct job {
     struct lane *lane;       /* the lane in which it is queued, or NULL */
     bool queued;             /* the scheduler's: in its lane's queue, else among its active jobs */
     uint64_t chunk_rows;     /* rows per chunk */
-    uint64_t chunk_samples;  /* samples per chunk of ragged rows, but at least a row */
+    uint64_t chunk_bytes;    /* bytes per chunk of ragged rows, as samples and rows count, but at least a row */
     bool plain;              /* scans one after another, or one reduction: a chunk's operands are its rows' */
     uint64_t between_bytes;  /* bytes of an element between steps, in memory of the device's; 0: there are none */
     uint64_t between_length; /* elements between steps that a row has at most, for rows of one length */
     uint64_t result_bytes;   /* bytes moved for each row besides */
+    uint64_t row_bytes;      /* bytes that take as long to move as a row takes to compute, however short it is */
     uint64_t sample_bytes;   /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
                                 compute */
     uint64_t long_bytes;     /* bytes beyond which a row is a long one; 0: no row is */

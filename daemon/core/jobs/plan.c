@@ -246,6 +246,9 @@ static void bind_rows(struct job *job, const struct request *request)
  * Chunks.
  */
 
+/* What a row of a step in tiles costs however short it is, as `work` of struct operation: some 30 ns. */
+#define TILE_ROW_WORK 100
+
 /* Returns the work of all steps, in bytes of a sample that take as long to be moved. */
 static uint64_t work_bytes(const struct job *job, uint32_t work_per_byte)
 {
@@ -256,6 +259,18 @@ static uint64_t work_bytes(const struct job *job, uint32_t work_per_byte)
         const uint64_t longer = step->length > before ? step->length : before;
         work += longer == samples ? step->work : step->work * ((longer + samples - 1) / samples);
         before = step->length;
+    }
+    return work_per_byte ? (work + work_per_byte - 1) / work_per_byte : 0;
+}
+
+/* Returns the work of all steps for a row besides that for its samples, likewise. */
+static uint64_t row_work_bytes(const struct job *job, uint32_t work_per_byte)
+{
+    uint64_t work = 0;
+    for (uint32_t i = 0; i < job->step_count; i++) {
+        const struct step *step = &job->steps[i];
+        const struct operation *operation = operations[step->operation];
+        work += (step->kernel ? TILE_ROW_WORK : 0) + (operation->row_work ? operation->row_work(step) : 0);
     }
     return work_per_byte ? (work + work_per_byte - 1) / work_per_byte : 0;
 }
@@ -308,10 +323,11 @@ static void job_cut(struct job *job, const struct job_chunks *chunks)
     const uint64_t work = work_bytes(job, chunks->work_per_byte), moved = sample_bytes(job);
     job->sample_bytes = moved > work ? moved : work;
     job->result_bytes = result_bytes(job);
+    job->row_bytes = row_work_bytes(job, chunks->work_per_byte);
     job->long_bytes = chunks->long_bytes;
     const uint64_t bytes = chunk_bytes(job, chunks);
-    job->chunk_samples = bytes / job->sample_bytes; /* where a row has no more */
-    const uint64_t row_bytes = job->rows.length * job->sample_bytes + job->result_bytes;
+    job->chunk_bytes = bytes;
+    const uint64_t row_bytes = job->rows.length * job->sample_bytes + job->result_bytes + job->row_bytes;
     job->chunk_rows = row_bytes >= bytes || row_bytes == 0 ? 1 : bytes / row_bytes;
 }
 

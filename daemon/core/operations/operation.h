@@ -38,6 +38,8 @@ struct operation {
     /* The work for an element of the step's input or of its result, whichever is longer, in passes of sums of f32 or
      * f64. */
     uint64_t (*work)(const struct step *step);
+    /* The work for a row however short it is, besides that for its elements. NULL: none to speak of. */
+    uint64_t (*row_work)(const struct step *step);
     /* Says in words what is done. */
     void (*describe)(const struct step *step, char *out, size_t size);
     /* An error, with this code, for what a device cannot do. NULL: that the device cannot do the operation. */

@@ -70,11 +70,19 @@ static int64_t read_run(const struct line *line, int64_t i, int64_t end, double 
     return until < end ? until : end;
 }
 
-/* Samples begin <= i < end of the extended row. */
+/* Samples begin <= i < end of the extended row. In the mirror samples are the same after every two lengths: where there
+ * are more, they are copied, since a run takes as long as some dozen samples and a row may have one. */
 static void read_samples(const struct line *line, int64_t begin, int64_t end, double *to)
 {
-    for (int64_t i = begin; i < end;)
-        i = read_run(line, i, end, to + (i - begin));
+    const int64_t count = end - begin, period = 2 * line->length;
+    const bool repeats = line->triangle->boundary == BOUNDARY_REFLECT && period < count;
+    const int64_t read_end = repeats ? begin + period : end;
+    for (int64_t i = begin; i < read_end;)
+        i = read_run(line, i, read_end, to + (i - begin));
+    for (int64_t have = read_end - begin, more; have < count; have += more) {
+        more = have < count - have ? have : count - have;
+        memcpy(to + have, to, (size_t)more * sizeof *to);
+    }
 }
 
 /*

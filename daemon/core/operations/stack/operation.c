@@ -74,11 +74,14 @@ static int stack_check(const struct asked *asked, struct step *step, struct erro
     return check_output_dtype(asked->in.dtype, asked->output, error);
 }
 
-/* A sample is read and added to a sum in the cache. */
+/* A bin's sum is made and rounded, and a sample is read and added to a sum in the cache: for each tile of bins, as only
+ * that tile's sums are there. A power of the fold is some roots and products. */
 static uint64_t stack_work(const struct step *step)
 {
-    (void)step;
-    return 4;
+    const struct stack *stack = (const void *)step->parameters;
+    const uint64_t tiles = (stack->bins + STACK_CELLS - 1) / STACK_CELLS;
+    const bool raises = stack->norm == STACK_NORM_FOLD && stack->power != 1;
+    return 8 + 4 * tiles + (raises ? 24 : 0);
 }
 
 static void stack_describe(const struct step *step, char *out, size_t size)

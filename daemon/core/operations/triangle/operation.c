@@ -52,6 +52,14 @@ static uint64_t triangle_work(const struct step *step)
     return has_half_widths(step) ? 8 : 3;
 }
 
+/* Of each row the segment before the first and the one behind the last are summed, too, and no segment is shorter than
+ * the others. */
+static uint64_t triangle_row_work(const struct step *step)
+{
+    const struct triangle *triangle = (const void *)step->parameters;
+    return triangle->half_width > 1 ? UINT64_C(6) * triangle_segment(triangle->half_width) : 0;
+}
+
 static void triangle_describe(const struct step *step, char *out, size_t size)
 {
     const struct triangle *triangle = (const void *)step->parameters;
@@ -63,6 +71,7 @@ const struct operation operation_triangle = {
     .kernel = &triangle_kernel,
     .check = triangle_check,
     .work = triangle_work,
+    .row_work = triangle_row_work,
     .describe = triangle_describe,
 };
 
@@ -70,5 +79,6 @@ const struct operation operation_box = {
     .kernel = &triangle_kernel,
     .check = box_check,
     .work = triangle_work,
+    .row_work = triangle_row_work,
     .describe = triangle_describe,
 };
