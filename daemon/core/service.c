@@ -160,13 +160,16 @@ uint64_t service_charge(struct service *service, struct user *user, uint64_t sin
 
 void service_collect(struct service *service, struct chunk **returned, uint64_t end_us)
 {
+    struct user *user = NULL;
     uint64_t now_us = service->ops->now_us(service->context);
     for (unsigned handled = 0; *returned && handled < LIMIT_TURN_CHUNKS && (handled == 0 || now_us < end_us);
          handled++) {
         struct chunk *chunk = *returned;
-        struct user *user = ((struct job *)chunk->owner)->client->user;
+        user = ((struct job *)chunk->owner)->client->user;
         *returned = chunk->next;
-        service_chunk_done(service, chunk, now_us);
+        pump_return(service, chunk, now_us);
         now_us = service_charge(service, user, now_us);
     }
+    if (pump_start(service))
+        service_charge(service, user, now_us);
 }

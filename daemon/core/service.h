@@ -23,7 +23,7 @@
 #define SERVICE_NAME "scand " SCAND_RELEASE /* as hello and metrics tell it; the build gives the release */
 
 struct service_ops {
-    /* Hands chunks, linked by next, to their devices; they come back through service_chunk_done. */
+    /* Hands chunks, linked by next, to their devices; they come back through service_collect. */
     void (*start)(void *context, struct chunk *chunks);
     /* Has a helper thread do a unit of the work (work_run), which comes back through service_work_done. At most
      * LIMIT_HELPERS are out at a time. */
@@ -112,6 +112,7 @@ struct service {
     bool draining;
     uint64_t drain_end_us; /* of ops->now_us: until then groups hold up a drain */
     struct scheduler scheduler;
+    struct chunk *chosen, *last_chosen; /* chunks that are about to be handed to devices, by next */
     struct helpers helpers, readers;
     struct ring *waiting; /* users with requests that wait for memory: whose turn it is */
     bool serving_waiting;
@@ -203,10 +204,9 @@ static inline bool service_lends_many(const struct service *service, const struc
 {
     return user->lent_fds > stock_allowed_half(&service->lent_fds, user->lent_fds);
 }
-/* Handles a chunk that has come back, at that time. */
-void service_chunk_done(struct service *service, struct chunk *chunk, uint64_t now_us);
 /* Handles a turn of chunks that have come back, linked by next: takes one at least off the list, until that time of
- * ops->now_us, or LIMIT_TURN_CHUNKS of them; for each of them service_chunk_done is called and its user charged. */
+ * ops->now_us, or LIMIT_TURN_CHUNKS of them; the user of each is charged. Then hands devices what they can take
+ * instead. */
 void service_collect(struct service *service, struct chunk **returned, uint64_t end_us);
 /* Goes on after a helper has done a unit of the work. */
 void service_work_done(struct service *service, struct work *work);

@@ -42,6 +42,7 @@ struct rig {
     uint64_t wake_us;            /* when the service wants to be called */
     struct work *work[RIG_WORK]; /* deferred, oldest first */
     size_t work_count;
+    unsigned starts;            /* calls of ops->start */
     unsigned draining, drained; /* calls of ops->draining, ops->drained */
     struct caller users[RIG_USERS];
     size_t user_count;
@@ -71,6 +72,7 @@ static inline void rig_start_one(struct rig *self, struct chunk *chunk)
 
 static inline void rig_start(void *context, struct chunk *chunks)
 {
+    ((struct rig *)context)->starts++;
     for (struct chunk *chunk = chunks, *next; chunk; chunk = next) {
         next = chunk->next;
         rig_start_one(context, chunk);
@@ -180,8 +182,10 @@ static inline void rig_collect(void)
     struct chunk *chunk;
     for (unsigned i = 0; i < rig.devices.count; i++) {
         struct device *device = rig.devices.devices[i];
-        while ((chunk = device->ops->finish(device, 0)))
-            service_chunk_done(&rig.service, chunk, rig_now_us(&rig));
+        while ((chunk = device->ops->finish(device, 0))) {
+            chunk->next = NULL;
+            service_collect(&rig.service, &chunk, UINT64_MAX);
+        }
     }
 }
 

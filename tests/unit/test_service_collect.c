@@ -22,21 +22,32 @@ static void submit(uint64_t buffer, uint64_t row)
         &(struct msg_job_submit_params){.input = tensor, .output = tensor, .axis = 1, .passes_count = 1});
 }
 
-static void begin(void)
+/* Completes all chunks that the device has. */
+static void complete(void)
+{
+    while (rig.manual.out_count > 0)
+        manual_complete(&rig.manual, 0, 0);
+    returned = rig.manual.completed;
+    rig.manual.completed = NULL;
+}
+
+static void begin_with(unsigned slots)
 {
     rig_begin();
-    rig.manual.device.info.small_slots = JOBS;
+    rig.manual.device.info.small_slots = slots;
     rig.manual.device.info.small_bytes = KIB(256);
     scheduler_init(&rig.service.scheduler, &rig.devices);
     anna = user_greet(ANNA);
     const uint64_t buffer = user_create(anna, JOBS * RIG_ROW_BYTES, SCAND_PLACE_HOST);
     for (uint64_t row = 0; row < JOBS; row++)
         submit(buffer, row);
-    CHECK_EQ(rig.manual.out_count, JOBS);
-    while (rig.manual.out_count > 0)
-        manual_complete(&rig.manual, 0, 0);
-    returned = rig.manual.completed;
-    rig.manual.completed = NULL;
+    CHECK(rig.manual.out_count >= slots);
+    complete();
+}
+
+static void begin(void)
+{
+    begin_with(JOBS);
 }
 
 /* Returns how many jobs a turn ends. */
@@ -102,12 +113,22 @@ static void chunks_are_charged(void)
     end();
 }
 
+/* A device's thread is woken once for all that it gets, and not for each chunk that another makes room for. */
+static void a_turn_hands_out_once(void)
+{
+    begin_with(JOBS / 4);
+    for (unsigned ended = 0; ended < JOBS;) {
+        const unsigned starts = rig.starts;
+        ended += turn(UINT64_MAX);
+        CHECK_EQ(rig.starts, starts + (ended < JOBS));
+        complete();
+    }
+    end();
+}
+
 static const struct test tests[] = {
-    TEST(a_turn_has_so_many_chunks),
-    TEST(a_turn_ends_in_time),
-    TEST(messages_have_turns_in_between),
-    TEST(chunks_are_charged),
-    TEST_END,
+    TEST(a_turn_has_so_many_chunks), TEST(a_turn_ends_in_time),   TEST(messages_have_turns_in_between),
+    TEST(chunks_are_charged),        TEST(a_turn_hands_out_once), TEST_END,
 };
 
 int main(int argc, char **argv)

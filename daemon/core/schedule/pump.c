@@ -98,10 +98,10 @@ static void count_start(struct service *service, struct chunk *chunk, uint64_t n
     chunk->user = job->client->user->uid;
 }
 
-/* Hands out all that can be, together: a thread may have to be woken each time. */
-static void pump(struct service *service, uint64_t now_us)
+/* Chooses all that can be handed out, which pump_start does. */
+static void choose(struct service *service, uint64_t now_us)
 {
-    struct chunk *chunk, *first = NULL, **end = &first;
+    struct chunk *chunk;
     service->now_us = now_us;
     if (service->wake_us <= now_us)
         expire_all(service, now_us);
@@ -109,17 +109,25 @@ static void pump(struct service *service, uint64_t now_us)
         count_start(service, chunk, now_us);
         report_ending(chunk->owner, chunk->device);
         chunk->next = NULL;
-        *end = chunk;
-        end = &chunk->next;
+        *(service->chosen ? &service->last_chosen->next : &service->chosen) = chunk;
+        service->last_chosen = chunk;
     }
-    if (first)
-        service->ops->start(service->context, first);
     feeder_pump(service); /* what has been handed out leaves room */
+}
+
+bool pump_start(struct service *service)
+{
+    struct chunk *chosen = service->chosen;
+    service->chosen = NULL;
+    if (chosen)
+        service->ops->start(service->context, chosen);
+    return chosen != NULL;
 }
 
 void service_pump(struct service *service)
 {
-    pump(service, service->ops->now_us(service->context));
+    choose(service, service->ops->now_us(service->context));
+    pump_start(service);
 }
 
 static void report_progress(const struct job *job)
@@ -129,7 +137,7 @@ static void report_progress(const struct job *job)
     notify(job->client, METHOD_job_progress, &msg_job_progress_type, &progress);
 }
 
-void service_chunk_done(struct service *service, struct chunk *chunk, uint64_t now_us)
+void pump_return(struct service *service, struct chunk *chunk, uint64_t now_us)
 {
     struct job *job = chunk->owner;
     const struct device *device = chunk->device;
@@ -152,5 +160,5 @@ void service_chunk_done(struct service *service, struct chunk *chunk, uint64_t n
         report_progress(job);
     if (!ended)
         report_ending(job, device);
-    pump(service, now_us);
+    choose(service, now_us);
 }
