@@ -58,8 +58,8 @@ struct scan_rule {
     enum scand_reduction reduction;           /* NONE for a scan; else the rest is as reduce_rule makes it */
     enum scand_pass passes[SCAND_PASSES_MAX]; /* run in order */
     uint32_t pass_count;                      /* 1 or 2 */
-    enum scand_kind kind;                     /* of every pass; HALF and TRAPEZOID with sums of floats only */
-    enum scand_operator op;                   /* of every pass */
+    enum scand_kind kind;                     /* kind of every pass; HALF and TRAPEZOID with sums of floats only */
+    enum scand_operator op;                   /* operator of every pass */
     enum scand_accumulator accumulator;
     enum scand_dtype intermediate; /* F32 or F64 */
     enum scand_dtype input, output;

@@ -20,7 +20,7 @@
 /* A row of a map's table. */
 struct field {
     const char *name;
-    size_t name_size; /* of its text */
+    size_t name_size; /* bytes of the name's text */
     enum field_kind {
         FIELD_U64,
         FIELD_INDEX,
@@ -40,8 +40,8 @@ struct field {
         FIELD_ITEMS
     } kind;
     bool required;
-    size_t offset;       /* of the member */
-    size_t count_offset; /* of its count, for lists */
+    size_t offset;       /* offset of the member */
+    size_t count_offset; /* offset of a list's count */
     uint64_t max;        /* largest value, or longest list */
     const void *of;      /* struct words, or struct map_type */
 };
@@ -50,8 +50,8 @@ struct map_type {
     const char *name;
     const struct field *fields;
     size_t field_count;
-    size_t size_bytes;   /* of its struct */
-    size_t given_offset; /* of the mask of the fields that are given, even if they are 0; 0: there is none */
+    size_t size_bytes;   /* bytes of the map's struct */
+    size_t given_offset; /* offset of the mask of the fields that are given, even if they are 0; 0: there is none */
 };
 
 #define X(NAME, ...) extern const struct map_type msg_##NAME##_type;

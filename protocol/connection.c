@@ -22,10 +22,10 @@
 
 /* Positions count bytes since the connection began, in here and in the outbox. */
 struct inbox {
-    size_t start, end;     /* of what has arrived and was not consumed */
+    size_t start, end;     /* range of bytes that have arrived and were not consumed */
     uint64_t arrived;      /* position of bytes[end] */
-    size_t message_bytes;  /* of the complete message at start; 0: not known to be complete */
-    size_t required_bytes; /* what the message at start has at least */
+    size_t message_bytes;  /* bytes of the complete message at start; 0: not known to be complete */
+    size_t required_bytes; /* least bytes of the message at start */
     bool filled;           /* by the latest recvmsg, or descriptors ended it: more may have arrived */
     size_t fd_count;
     uint8_t bytes[LIMIT_MESSAGE_BYTES];
@@ -41,7 +41,7 @@ struct outbox {
 };
 
 struct parcel {
-    uint64_t position; /* of its message's first byte, with which it travels */
+    uint64_t position; /* position of its message's first byte, with which it travels */
     int fd;
 };
 

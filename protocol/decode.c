@@ -221,7 +221,7 @@ void message_close(struct message *message)
 struct reader {
     const char *what; /* the method */
     struct place {
-        const char *name; /* of a field; NULL: a list's item */
+        const char *name; /* name of a field; NULL: a list's item */
         uint32_t index;
     } places[LIMIT_MESSAGE_DEPTH];
     unsigned depth;

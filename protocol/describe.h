@@ -8,7 +8,7 @@
 /* An operand that a step may have. */
 struct operand_row {
     const char *name;
-    size_t offset; /* of its tensor, in the step's message */
+    size_t offset; /* offset of the operand's tensor in the step's message */
     enum access access;
     enum follows follows;
     enum operand_class class;

@@ -11,77 +11,77 @@
 
 /* The wire. */
 #define LIMIT_MESSAGE_BYTES    KIB(64)
-#define LIMIT_FIRST_READ_BYTES KIB(2)   /* of a connection: hello, and what comes with it */
+#define LIMIT_FIRST_READ_BYTES KIB(2)   /* a connection's first read: hello, and what comes with it */
 #define LIMIT_MESSAGE_DEPTH    9        /* nested arrays and maps: strides of a step's operand in a batch */
 #define LIMIT_MESSAGE_FDS      128      /* descriptors that one message may announce */
 #define LIMIT_MESSAGE_MS       5000     /* from a message's first byte to its last */
 #define LIMIT_HELLO_MS         5000     /* from the beginning of a connection to its hello */
-#define LIMIT_UNREAD_BYTES     KIB(512) /* unsent output above which nothing more is read from that client */
-#define LIMIT_UNREAD_MS        10000    /* for which a client may take nothing of its output */
+#define LIMIT_UNREAD_BYTES     KIB(512) /* unsent output above which nothing more is read from its client */
+#define LIMIT_UNREAD_MS        10000    /* time for which a client may take nothing of its output */
 #define LIMIT_OUTBOX_BYTES     MIB(1)   /* unsent output, with the replies to jobs and buffers that were under way */
-#define LIMIT_OUTBOX_FDS       512      /* descriptors waiting with it */
+#define LIMIT_OUTBOX_FDS       512      /* descriptors that wait with unsent output */
 #define LIMIT_NAME_BYTES       64       /* names of clients, servers, devices */
 #define LIMIT_ERROR_BYTES      512      /* an error's message */
-#define LIMIT_WORDS_BYTES      192      /* of such a message: the words of a list */
-#define LIMIT_MAPS             32       /* in one list: devices, a page of jobs, clients or kernels */
-#define LIMIT_BATCH_JOBS       32       /* in one message */
-#define LIMIT_STEPS            (1 + SCAND_STEPS_MAX) /* of a job */
-#define LIMIT_PARAMETERS       12                    /* of an operation */
-#define LIMIT_PARAMETER_WORDS  16                    /* that one of them may have */
-#define LIMIT_OPERANDS         4                     /* of an operation, beside what the step before it has left */
-#define LIMIT_JOB_OPERANDS     8                     /* of a job, with its input, output and offsets */
-#define LIMIT_BUCKETS          24                    /* of a histogram */
+#define LIMIT_WORDS_BYTES      192      /* the words of a list in an error's message */
+#define LIMIT_MAPS             32       /* maps in one list: devices, a page of jobs, clients or kernels */
+#define LIMIT_BATCH_JOBS       32       /* jobs of one message */
+#define LIMIT_STEPS            (1 + SCAND_STEPS_MAX) /* steps of a job */
+#define LIMIT_PARAMETERS       12                    /* parameters of an operation */
+#define LIMIT_PARAMETER_WORDS  16                    /* words that one parameter may have */
+#define LIMIT_OPERANDS         4                     /* operands of an operation, beside the samples */
+#define LIMIT_JOB_OPERANDS     8                     /* operands of a job, with its input, output and offsets */
+#define LIMIT_BUCKETS          24                    /* buckets of a histogram */
 #define LIMIT_TRACE            4096                  /* ended jobs and chunks that the daemon remembers */
 
 /* The daemon. */
-#define LIMIT_TURN_US           32  /* of the loop, for one client's messages, before it looks at the others */
-#define LIMIT_TURN_MESSAGES     256 /* the same, in messages */
-#define LIMIT_TURN_CHUNKS       64  /* that devices have returned, handled before clients' messages have a turn */
-#define LIMIT_GATHER_US         100 /* for which answers wait for more, to a client of which messages wait */
-#define LIMIT_BACKLOG           LIMIT_CLIENTS         /* connections that wait to be accepted; more wait in connect() */
-#define LIMIT_ACCEPT_REST_MS    100                   /* before the next try where connections cannot be accepted */
-#define LIMIT_CLIENTS           1024                  /* or half of the descriptors that there are for clients */
-#define LIMIT_CLIENTS_KEPT      16                    /* of them, for root and the daemon's own user, */
-#define LIMIT_CLIENTS_FIRST     128                   /* and for users who have no other connection */
-#define LIMIT_CONNECTS          1000                  /* connections that a user may open in a second, for long, */
-#define LIMIT_CONNECTS_AT_ONCE  2048                  /* and all at once */
-#define LIMIT_USERS             (LIMIT_CLIENTS + 256) /* with a connection, or work under way */
-#define LIMIT_USERS_KEPT        2                     /* of them, for root and the daemon's own user */
+#define LIMIT_TURN_US           32  /* time of the loop for one client's messages, before it looks at the others */
+#define LIMIT_TURN_MESSAGES     256 /* messages of a turn */
+#define LIMIT_TURN_CHUNKS       64  /* chunks returned by devices that are handled before messages have a turn */
+#define LIMIT_GATHER_US         100 /* time for which answers wait for more, where messages of their client wait */
+#define LIMIT_BACKLOG           LIMIT_CLIENTS /* connections that wait to be accepted; more wait in connect() */
+#define LIMIT_ACCEPT_REST_MS    100           /* pause before the next try where connections cannot be accepted */
+#define LIMIT_CLIENTS           1024          /* connections; fewer: half of the descriptors for clients */
+#define LIMIT_CLIENTS_KEPT      16            /* connections kept for root and the daemon's own user, */
+#define LIMIT_CLIENTS_FIRST     128           /* and for users who have no other connection */
+#define LIMIT_CONNECTS          1000          /* connections that a user may open in a second, for long, */
+#define LIMIT_CONNECTS_AT_ONCE  2048          /* and those that may come at once */
+#define LIMIT_USERS             (LIMIT_CLIENTS + 256) /* users with a connection, or work under way */
+#define LIMIT_USERS_KEPT        2                     /* users kept for root and the daemon's own user */
 #define LIMIT_OWN_GRANTS        64                    /* users with quotas or a weight of their own */
 #define LIMIT_UNADMITTED        8 /* connections of a user beyond its quota that are told so; more are just closed */
 #define LIMIT_CLIENT_BUFFERS    256
-#define LIMIT_WAIT_MS           60000 /* for which a request for memory of the pool may wait */
-#define LIMIT_FILL_WAIT_MS      1000  /* the same where the pool is still being made and nobody has said how long */
-#define LIMIT_CLIENT_WAITS      16    /* such requests of one connection */
-#define LIMIT_USER_EIGHTHS      7     /* of what others leave of the pool that a user may have */
-#define LIMIT_MAPS_STANDARD     65530 /* of a process, where the system does not tell (vm.max_map_count) */
-#define LIMIT_MAPS_RESERVE      8192  /* of them, for all but imports */
-#define LIMIT_CLIENT_JOBS       256   /* queued or running, of one connection */
-#define LIMIT_JOBS              4096  /* queued or running, in all */
-#define LIMIT_SPARE_JOBS        512   /* whose memory is kept when they have ended */
-#define LIMIT_CLIENT_GROUPS     SCAND_GROUPS_MAX /* of jobs that people see as one, open at a time, of one connection */
-#define LIMIT_DEADLINE_MS       86400000         /* that a job may have to start in: a day */
+#define LIMIT_WAIT_MS           60000 /* time for which a request for memory of the pool may wait */
+#define LIMIT_FILL_WAIT_MS      1000  /* the same while the pool is being made and the request names no time */
+#define LIMIT_CLIENT_WAITS      16    /* requests of one connection that wait so */
+#define LIMIT_USER_EIGHTHS      7     /* eighths that a user may have of what others leave of the pool */
+#define LIMIT_MAPS_STANDARD     65530 /* memory maps of a process, where the system does not tell (vm.max_map_count) */
+#define LIMIT_MAPS_RESERVE      8192  /* memory maps of these for all but imports */
+#define LIMIT_CLIENT_JOBS       256   /* jobs of one connection, queued or running */
+#define LIMIT_JOBS              4096  /* jobs in all, queued or running */
+#define LIMIT_SPARE_JOBS        512   /* jobs whose memory is kept when they have ended */
+#define LIMIT_CLIENT_GROUPS     SCAND_GROUPS_MAX /* groups of jobs, open at a time, of one connection */
+#define LIMIT_DEADLINE_MS       86400000         /* time that a job may have to start in: a day */
 #define LIMIT_USER_WAITING_FDS  512              /* descriptors that have come with messages of a user that wait */
-#define LIMIT_WAITING_FDS       4096             /* of all users: each may have as many as the others leave */
-#define LIMIT_LENT_FDS          1024             /* that threads close or prepare: each has half of what others leave */
-#define LIMIT_UNREAD_FDS        4096             /* that wait with unsent output: the same */
-#define LIMIT_USER_UNREAD_BYTES MIB(16)          /* unsent output of a user */
-#define LIMIT_ALL_UNREAD_BYTES  MIB(256)         /* of all users: each may have half of what the others leave */
-#define LIMIT_RETRY_MIN_MS      10               /* after which a client that is told "busy" is asked to try again */
+#define LIMIT_WAITING_FDS       4096             /* the same of all users: each may have as many as others leave */
+#define LIMIT_LENT_FDS          1024             /* descriptors with threads: each user has half of what others leave */
+#define LIMIT_UNREAD_FDS        4096     /* descriptors in unsent answers: each user has half of what others leave */
+#define LIMIT_USER_UNREAD_BYTES MIB(16)  /* unsent output of a user */
+#define LIMIT_ALL_UNREAD_BYTES  MIB(256) /* the same of all users: each may have half of what others leave */
+#define LIMIT_RETRY_MIN_MS      10       /* time after which a client that is told "busy" is asked to try again */
 #define LIMIT_RETRY_MAX_MS      60000
 #define LIMIT_DEVICES           32
 #define LIMIT_HELPERS           4       /* threads for what would hold up the loop */
-#define LIMIT_UNIT_BYTES        MIB(4)  /* of memory that a helper gives pages at a time, some 3 ms */
-#define LIMIT_CHUNKS_IN_FLIGHT  4       /* handed to one device and not yet done */
-#define LIMIT_OWED_MS           100     /* of a device's time, kept for a user who leaves its jobs to another device */
-#define LIMIT_SLICE_MS          20      /* for which a row longer than two chunks has a device that can leave it off */
-#define LIMIT_ESTIMATE_MS       20      /* that a chunk is charged at most before it has come back */
-#define LIMIT_LAUNCH_MS         10      /* estimated, of a GPU's work on a row between two looks whether it is wanted */
-#define LIMIT_SMALL_CHUNKS      128     /* besides, of small jobs, */
+#define LIMIT_UNIT_BYTES        MIB(4)  /* memory that a helper gives pages at a time, some 3 ms */
+#define LIMIT_CHUNKS_IN_FLIGHT  4       /* chunks handed to one device and not yet done */
+#define LIMIT_OWED_MS           100     /* device time kept for a user who leaves its jobs to another device */
+#define LIMIT_SLICE_MS          20      /* time of a row longer than two chunks on a device that can leave it off */
+#define LIMIT_ESTIMATE_MS       20      /* device time that a chunk is charged at most before it has come back */
+#define LIMIT_LAUNCH_MS         10      /* estimated work of a GPU on a row between two looks whether it is wanted */
+#define LIMIT_SMALL_CHUNKS      128     /* chunks of small jobs besides, */
 #define LIMIT_SMALL_OUT_BYTES   MIB(16) /* until they have so many bytes together */
-#define LIMIT_DRAIN_GROUP_MS    2000 /* for which a drain waits, at most, for the next job of a group, to refuse it */
-#define LIMIT_DRAINED_MS        5000 /* at the end of a drain, for clients to take their last replies */
-#define LIMIT_LOST_MS           2000 /* the same when the device is lost and everybody waits for the next worker */
+#define LIMIT_DRAIN_GROUP_MS    2000    /* time for which a drain waits for the next job of a group, to refuse it */
+#define LIMIT_DRAINED_MS        5000    /* time at the end of a drain for clients to take their last replies */
+#define LIMIT_LOST_MS           2000    /* the same when the device is lost and everybody waits for the next worker */
 
 /* Buffers. A host buffer is a segment, of a power of two, or several large ones. */
 #define LIMIT_SMALLEST_SEGMENT_BYTES KIB(4)
@@ -89,25 +89,25 @@
 #define LIMIT_LARGE_SEGMENT_BYTES    MIB(16)
 #define LIMIT_HOST_BUFFER_BYTES      (LIMIT_MESSAGE_FDS * LIMIT_LARGE_SEGMENT_BYTES)
 #define LIMIT_IMPORT_BYTES           GIB(512) /* all descriptors of one import together */
-#define LIMIT_MEMORY_RESERVE_BYTES   MIB(64)  /* of the memory that there is, never promised to anybody */
+#define LIMIT_MEMORY_RESERVE_BYTES   MIB(64)  /* available memory that is never promised to anybody */
 #define LIMIT_SHARED_UNIT_BYTES \
     MIB(2) /* device memory for other processes: a multiple, so that it holds nothing else */
 
 /* Files that jobs read. */
-#define LIMIT_FILE_BYTES       (UINT64_C(1) << 46) /* of one */
-#define LIMIT_FILES            4096     /* that are open in buffers: a user may have half of what others leave */
-#define LIMIT_READERS          64       /* threads that read them, */
-#define LIMIT_USER_READERS     4        /* and those of them that a user may have at a time */
-#define LIMIT_FILE_CHUNK_BYTES MIB(16)  /* of a chunk whose input is in a file, where a row has no more */
-#define LIMIT_LOAD_BYTES       MIB(256) /* of files that are read for one chunk, with what lies between its rows */
-#define LIMIT_JOB_LOADS        4        /* chunks of a job that are read before a device has them */
-#define LIMIT_USER_FED         8        /* jobs of a user for which something is read */
-#define LIMIT_USER_LOADS       32       /* chunks of a user that are read, or have been and are not done, */
+#define LIMIT_FILE_BYTES       (UINT64_C(1) << 46) /* bytes of one file */
+#define LIMIT_FILES            4096             /* files open in buffers: a user may have half of what others leave */
+#define LIMIT_READERS          64               /* threads that read them, */
+#define LIMIT_USER_READERS     4                /* and those of them that a user may have at a time */
+#define LIMIT_FILE_CHUNK_BYTES MIB(16)          /* a chunk whose input is in a file, where a row has no more */
+#define LIMIT_LOAD_BYTES       MIB(256)         /* files that are read for one chunk, with what lies between its rows */
+#define LIMIT_JOB_LOADS        4                /* chunks of a job that are read before a device has them */
+#define LIMIT_USER_FED         8                /* jobs of a user for which something is read */
+#define LIMIT_USER_LOADS       32               /* chunks of a user that are read, or have been and are not done, */
 #define LIMIT_USER_LOAD_BYTES  LIMIT_LOAD_BYTES /* and the memory for them */
-#define LIMIT_LOADS            1024             /* the same of all users: each may have half of what the others leave */
+#define LIMIT_LOADS            1024             /* such chunks of all users: each may have half of what others leave */
 #define LIMIT_ALL_LOAD_BYTES   GIB(4)
-#define LIMIT_LOAD_MS          300000  /* for which a chunk may take to be read, with its turns */
-#define LIMIT_KEPT_LOAD_BYTES  MIB(64) /* of that memory, kept for the next while nothing is in it */
+#define LIMIT_LOAD_MS          300000  /* time that a chunk may take to be read, with its turns */
+#define LIMIT_KEPT_LOAD_BYTES  MIB(64) /* memory of these kept for the next while nothing is in it */
 
 /* Scans. */
 #define LIMIT_ROW_SAMPLES (UINT64_C(1) << 33)
@@ -120,28 +120,28 @@
 #define LIMIT_JOINED_SAMPLES (UINT64_C(1) << 24)
 
 /* Operations' parameters. */
-#define LIMIT_FACTOR     (UINT64_C(1) << 16) /* by which rows are upsampled, or summed */
-#define LIMIT_DT_MIN     1e-30               /* between two samples of which a derivative is taken, */
+#define LIMIT_FACTOR     (UINT64_C(1) << 16) /* factor by which rows are upsampled, or summed */
+#define LIMIT_DT_MIN     1e-30               /* sample interval of a derivative, */
 #define LIMIT_DT_MAX     1e30                /* so that f32 has it */
-#define LIMIT_HALF_WIDTH 2048                /* of triangles and boxes, in samples */
-#define LIMIT_BINS       (UINT64_C(1) << 24) /* into which samples of a row are added */
-#define LIMIT_POWER_MIN  0x1p-10             /* of a fold: its fraction is that many square roots */
+#define LIMIT_HALF_WIDTH 2048                /* half-width of triangles and boxes, in samples */
+#define LIMIT_BINS       (UINT64_C(1) << 24) /* bins into which samples of a row are added */
+#define LIMIT_POWER_MIN  0x1p-10             /* power of a fold: its fraction is that many square roots */
 #define LIMIT_POWER_MAX  8.0
-#define LIMIT_TAPS       4096 /* of a filter */
+#define LIMIT_TAPS       4096 /* taps of a filter */
 
 /* Values between steps, where the output has no room for them: a device has memory for those of a chunk. */
-#define LIMIT_BETWEEN_BYTES       MIB(16) /* of a row */
-#define LIMIT_BETWEEN_CHUNK_BYTES MIB(64) /* of a chunk of several rows, with what else it has */
+#define LIMIT_BETWEEN_BYTES       MIB(16) /* values of a row */
+#define LIMIT_BETWEEN_CHUNK_BYTES MIB(64) /* values of a chunk of several rows, with what else it has */
 
 /* Ragged rows: a job has a copy of its offsets for as long as it is there. Few are copied in the loop, others by
  * helpers, unit by unit. */
-#define LIMIT_RAGGED_ROWS          (UINT64_C(1) << 20) /* of a job */
-#define LIMIT_SMALL_RAGGED_ROWS    128                 /* of a small job: rows take time to begin */
-#define LIMIT_CHUNK_ROWS           (UINT64_C(1) << 17) /* handed to a device at a time */
-#define LIMIT_CLIENT_OFFSETS_BYTES MIB(64)             /* of all jobs of one connection */
-#define LIMIT_USER_OFFSETS_BYTES   MIB(256)            /* of all jobs of one user */
-#define LIMIT_OFFSETS_BYTES        GIB(1)              /* of all jobs */
-#define LIMIT_LOOP_OFFSETS         1024                /* of a job, copied in the loop, */
+#define LIMIT_RAGGED_ROWS          (UINT64_C(1) << 20) /* ragged rows of a job */
+#define LIMIT_SMALL_RAGGED_ROWS    128                 /* ragged rows of a small job: rows take time to begin */
+#define LIMIT_CHUNK_ROWS           (UINT64_C(1) << 17) /* rows handed to a device at a time */
+#define LIMIT_CLIENT_OFFSETS_BYTES MIB(64)             /* offsets of all jobs of one connection */
+#define LIMIT_USER_OFFSETS_BYTES   MIB(256)            /* offsets of all jobs of one user */
+#define LIMIT_OFFSETS_BYTES        GIB(1)              /* offsets of all jobs */
+#define LIMIT_LOOP_OFFSETS         1024                /* offsets of a job, copied in the loop, */
 #define LIMIT_LOOP_OFFSETS_BYTES   KIB(16)             /* if they lie in so many bytes */
 #define LIMIT_UNIT_OFFSETS         (UINT64_C(1) << 16) /* copied by a helper at a time, */
 #define LIMIT_UNIT_OFFSETS_BYTES   MIB(4)              /* out of so many bytes */

@@ -12,7 +12,7 @@
 struct local;
 
 struct local_library {
-    const char *release; /* of both: tables of other releases may be others */
+    const char *release; /* release of both sides: tables of other releases may be others */
     /* A service. `wake` is called from any thread when there may be something to be read, or to be done. Returns 0, or
      * -errno and *error. */
     int (*open)(void (*wake)(void *context), void *wake_context, struct local **out, struct error *error);

@@ -590,7 +590,7 @@ JOB_MAPS(X)
 
 /* A job of a batch. Of the union nothing but the one that it is is there: neither zero nor sent. */
 struct msg_batch_job {
-    bool runs; /* it has steps, as job.run takes them */
+    bool runs; /* true for a job with steps, as job.run takes them */
     union {
         struct msg_job_submit_params submit;
         struct msg_job_run_params run;

@@ -7,8 +7,8 @@
 
 struct error;
 
-#define SOCKET_PATH_BYTES   108 /* of a sockaddr_un, the end included */
-#define SOCKET_LOOKED_BYTES 192 /* what is said of the other places */
+#define SOCKET_PATH_BYTES   108 /* bytes of a path in a sockaddr_un, the end included */
+#define SOCKET_LOOKED_BYTES 192 /* bytes of the text on the other places */
 
 /* Writes the path that a daemon listens at: `given` unless NULL, else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock,
  * else, as root, /run/scand/scand.sock. Returns 0, or -EINVAL and *error: too long, or none can be told. */

@@ -34,7 +34,7 @@ int status_exit_code(enum scand_status status);
 
 /* A list of types.h as words, in the order of its enumerators. */
 struct words {
-    const char *what; /* what the list is of, for messages: "dtype" */
+    const char *what; /* name of the list, for messages: "dtype" */
     const char *const *words;
     size_t count;
 };

@@ -7,7 +7,7 @@
 /* The head of one token. */
 struct token {
     size_t head_bytes;
-    uint64_t payload_bytes; /* that follow the head */
+    uint64_t payload_bytes; /* bytes that follow the head */
     uint64_t children;      /* objects that follow it */
     int is_container;
 };
@@ -98,7 +98,7 @@ static int nesting_note(struct nesting *nesting, const struct token *token)
 int walk(const uint8_t *bytes, size_t size, size_t *length)
 {
     struct nesting nesting = {.depth = 0};
-    uint64_t at = 0;   /* where the next token begins */
+    uint64_t at = 0;   /* beginning of the next token */
     uint64_t owed = 1; /* objects announced and not yet seen, each a byte or more */
     while (owed > 0 && at < size) {
         struct token token;

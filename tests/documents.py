@@ -46,7 +46,7 @@ def link_is_wrong(document, target, places):
 
 
 def name_is_wrong(document, name, places):
-    """Whether no file or folder of this name is where a reader would look."""
+    """True when no file or folder of this name is where a reader would look."""
     name = name.rstrip("/")
     if name.startswith(("/", "build/")) or re.search(r"[A-Z]{2}", pathlib.PurePosixPath(name).stem) and not name.endswith(".md"):
         return False

@@ -15,7 +15,7 @@ struct server {
 int server_start(struct server *server, const char *scand, const char *const *arguments);
 /* True when the daemon has ended by itself. Its exit status stays for server_stop. */
 bool server_has_ended(const struct server *server);
-/* Asks it to end, and waits for that. */
+/* Asks the daemon to end, and waits for its end. */
 void server_stop(struct server *server);
 /* Returns the worker, the only child of the supervisor; 0 where there is none. */
 pid_t server_worker(const struct server *server);

@@ -10,7 +10,7 @@
 
 #include <scand/scand.h>
 
-enum { TRACES = 300, SAMPLES = 1000 }; /* of each rank */
+enum { TRACES = 300, SAMPLES = 1000 }; /* traces and samples of each rank */
 
 /* Ends the program, on all ranks, where something has failed; `daemon` is NULL before there is a connection. */
 static void check(struct scand *daemon, int status)

@@ -15,7 +15,7 @@ NUMBERS = {
     "uint8_t": "integer(c_int8_t)", "uint32_t": "integer(c_int32_t)", "int64_t": "integer(c_int64_t)",
     "uint64_t": "integer(c_int64_t)",
 }
-WIDTH = 120  # of a line; Fortran allows 132
+WIDTH = 120  # columns of a line; Fortran allows 132
 
 HEAD = """\
 ! libscand for Fortran, made from scand.h by make_module.py: see there for what everything means.
@@ -139,7 +139,7 @@ def wrapped(line, indent):
 
 def interface(result, name, arguments, known):
     dummies = [argument(one, (arguments[i + 1 :] or [None])[0], known) for i, one in enumerate(arguments)]
-    if name in ("scand_submit_many", "scand_task_submit_many"):  # those that fill an array of handles
+    if name in ("scand_submit_many", "scand_task_submit_many"):  # functions that fill an array of handles
         dummies[-1] = ("out", "type(c_ptr), intent(out) :: out(*)")
     listed = ", ".join(dummy for dummy, _ in dummies)
     pointer = "*" in result

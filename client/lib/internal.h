@@ -170,11 +170,11 @@ struct scand {
     struct scand *next;                /* links the process's sessions */
     bool gone;                         /* no daemon came back; all jobs have ended */
     bool watches_output;
-    int epoll;           /* what scand_fd shows; the sockets of all connections come and go in it */
+    int epoll;           /* descriptor that scand_fd shows; the sockets of all connections come and go in it */
     uint64_t generation; /* counts broken connections */
     struct scand_options options;
     struct mending mending;
-    int64_t heard_ms;     /* when something came from the daemon */
+    int64_t heard_ms;     /* time at which something last came from the daemon */
     struct call probe;    /* asks whether the daemon is there, */
     int64_t probe_end_ms; /* and is waited for until this time; 0: nothing is asked */
     uint64_t spin_end_us; /* until then answers, announced or expected soon, are awaited without blocking */
@@ -187,7 +187,7 @@ struct scand {
     size_t hello_size;
     bool runs_tasks;         /* the daemon has job.run, */
     bool batches_tasks;      /* and takes several such jobs in one message */
-    uint64_t job_steps;      /* that the daemon takes */
+    uint64_t job_steps;      /* steps that the daemon takes in a job */
     uint64_t batch_jobs;     /* jobs that the daemon takes in one message */
     struct pending *pending; /* the latest first: a progress callback may call while another call waits */
     struct scand_buffer *buffers;
@@ -196,7 +196,7 @@ struct scand {
     struct scand_job *first_open;             /* no earlier job is without an end */
     size_t jobs_open;                         /* jobs without an end */
     uint64_t client_jobs;                     /* jobs that the daemon takes at a time */
-    int64_t busy_until_ms; /* how long the daemon says it is busy; 0: it is not, or a job has ended since */
+    int64_t busy_until_ms; /* end of the time that the daemon is busy; 0: it is not, or a job has ended since */
     bool has_room;         /* there is room for another job, as far as is known */
     struct arena *arena;   /* messages are read in it */
     uint8_t outgoing[LIMIT_MESSAGE_BYTES];
@@ -212,13 +212,13 @@ struct scand_buffer {
     enum scand_place place;
     const char *lost; /* why the daemon no longer has the buffer; NULL while it has */
     void *data;
-    uint64_t device_index; /* as on the wire: the number of its device + 1; 0: host memory, or not told */
+    uint64_t device_index; /* number of its device + 1, as on the wire; 0: host memory, or not told */
     dev_t device;          /* with inode: identifies the memory, also when it was imported twice */
     ino_t inode;
     bool is_file; /* a file that jobs read and that is not mapped */
     bool foreign; /* device memory of this program, known by its handle or descriptor */
     uint8_t handle[SCAND_IPC_BYTES];
-    uint64_t allocation_bytes, offset; /* of the foreign allocation */
+    uint64_t allocation_bytes, offset; /* size of the foreign allocation, and the buffer's place in it */
     size_t fd_count;
     int fds[]; /* kept to import the memory into the next worker */
 };
@@ -240,7 +240,7 @@ struct operand {
 };
 
 struct scand_job {
-    struct pending pending; /* its msgid is 0 while the job is not submitted on this connection */
+    struct pending pending; /* pending answer; its msgid is 0 while the job is not submitted on this connection */
     struct scand *daemon;
     struct scand_job *next;
     uint32_t index;     /* place in the batch of the msgid, from 1 on; 0: submitted alone */
@@ -253,7 +253,7 @@ struct scand_job {
     void *context;
     int64_t start_by_ms; /* latest start by clock_ms, where params have a deadline */
     unsigned attempts;
-    bool sent;      /* it may have reached the daemon */
+    bool sent;      /* true when it may have reached the daemon */
     bool cancelled; /* on request */
     bool released;  /* freed when it ends and no call has it */
     unsigned calls; /* calls that use the job, during which other threads may release it */

@@ -151,7 +151,7 @@ static void overtake(const struct scand_job *ended)
 
 void job_answered(struct scand_job *job, const struct error *error)
 {
-    if (error->code == 0 || error->code == -EIO || error->code == -ECANCELED) /* it may have written */
+    if (error->code == 0 || error->code == -EIO || error->code == -ECANCELED) /* the job may have written */
         overtake(job);
     job_end(job, error);
 }

@@ -21,7 +21,7 @@
 /* A thread that sleeps, on its stack and in the session's list. */
 struct waiter {
     struct waiter *next;
-    const bool *done;       /* what it waits for */
+    const bool *done;       /* flag that the thread waits for */
     bool reads;             /* the thread can read, if nobody does */
     _Atomic uint32_t woken; /* a futex */
 };

@@ -209,7 +209,7 @@ int scand_task_step(struct scand_task *task, const char *operation)
     else {
         union msg_step *step = &task->params.steps[task->params.steps_count++];
         step->operation = (uint32_t)word;
-        *(uint64_t *)given_of(step) = 1; /* its first field, the operation, is given */
+        *(uint64_t *)given_of(step) = 1; /* the first field, the operation, is given */
     }
     return (int)status_from_errno(task->error.code);
 }

@@ -19,7 +19,7 @@ enum {
 };
 #define LARGE_BYTES (UINT64_C(1) << 20) /* arrays from here on have a block */
 #define SIZE_MOST   (SIZE_MAX / 4)      /* more than there are addresses */
-#define KEPT_BYTES  (UINT64_C(1) << 30) /* of blocks that no array uses */
+#define KEPT_BYTES  (UINT64_C(1) << 30) /* memory of blocks that no array uses */
 #define POPULATED_BYTES \
     (UINT64_C(256) << 20) /* up to here all pages are made at once: programs use what they ask for */
 

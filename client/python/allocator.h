@@ -23,8 +23,8 @@ struct scand_array_handler {
 
 struct scand_array_block {
     uint64_t serial;     /* a number of its own, which no other block gets */
-    uint64_t address;    /* of its first byte */
-    uint64_t size_bytes; /* of the whole block */
+    uint64_t address;    /* address of the first byte */
+    uint64_t size_bytes; /* bytes of the whole block */
     int fd;              /* the memfd, which stays the allocator's */
 };
 

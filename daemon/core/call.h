@@ -8,7 +8,7 @@ struct call {
     struct service *service;
     struct client *client;
     uint32_t msgid;
-    uint64_t position; /* of its message, in bytes that the client has sent */
+    uint64_t position; /* position of the call's message, in bytes that the client has sent */
     struct error error;
     /* The descriptors that came with it. A handler that takes them sets fd_count to 0; the others are closed. */
     int fds[LIMIT_MESSAGE_FDS];

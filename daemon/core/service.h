@@ -66,7 +66,7 @@ struct client {
     uint64_t opened_us;
     struct client_counters counters;
     struct connection *connection; /* NULL once the client is gone */
-    void *peer;                    /* its end at the loop (net/peer.h) */
+    void *peer;                    /* end of the connection at the loop (net/peer.h) */
     struct user *user;             /* held */
     char name[LIMIT_NAME_BYTES];   /* the name that the client gives itself */
     bool admitted;         /* the connection is within its user's quota, and one of those that are free for it */
@@ -77,16 +77,16 @@ struct client {
     uint64_t unread_fds;   /* and descriptors that go with them */
     bool failed;           /* the client broke the protocol: nothing more is read from it */
     bool paused;           /* the client does not read its answers: its requests wait until it does */
-    unsigned holds;        /* how many the connection, jobs and work have */
+    unsigned holds;        /* references of the connection, jobs and work */
     struct buffer *buffers;
-    struct device *home; /* where the latest device buffer went; NULL: there is none */
+    struct device *home; /* device of the latest device buffer; NULL: there is none */
     size_t buffer_count; /* buffers, with those that are being made or waited for */
     unsigned waits;      /* buffers that are waited for */
     uint64_t last_buffer_id;
     struct job *jobs; /* all jobs that have not ended, by member peer */
     size_t job_count;
     uint16_t jobs_by_msgid[CLIENT_MSGIDS];   /* jobs whose msgid has this remainder */
-    uint64_t offsets_bytes;                  /* that its jobs have */
+    uint64_t offsets_bytes;                  /* memory of its jobs' offsets */
     struct reading *readings, *last_reading; /* copies of offsets under way, in the order of submission */
     struct turn_client turn;
     bool stale, stale_unsent; /* some buffers are stale (stale.h), and the client may have yet to be told why */
@@ -110,7 +110,7 @@ struct service {
     struct pool *pool;
     uid_t owner; /* the user who may drain the daemon, besides root */
     bool draining;
-    uint64_t drain_end_us; /* of ops->now_us: until then groups hold up a drain */
+    uint64_t drain_end_us; /* time of ops->now_us until which groups hold up a drain */
     struct scheduler scheduler;
     struct chunk *chosen, *last_chosen; /* chunks that are about to be handed to devices, by next */
     struct helpers helpers, readers;
@@ -125,20 +125,20 @@ struct service {
     struct arena *arena;    /* messages are read in it */
     struct ring *feeding;   /* users with jobs that read files: whose turn it is */
     uint64_t wake_us;       /* the time before which no queued job and no request that waits has its deadline */
-    uint64_t offsets_bytes; /* that all jobs have */
+    uint64_t offsets_bytes; /* memory of all jobs' offsets */
     struct user_table users;
     unsigned clients_most;                /* connections that may be open */
-    struct stock waiting_fds, unread_fds; /* that all clients have */
-    uint64_t unread_bytes;                /* the same */
+    struct stock waiting_fds, unread_fds; /* descriptors of all clients, in messages that wait and in unsent answers */
+    uint64_t unread_bytes;                /* unsent bytes of all clients */
     struct turns turns;
     struct client *clients;
     uint64_t began_us;
-    uint64_t now_us;               /* when what the loop is at began: a message, a chunk, a helper's work */
+    uint64_t now_us;               /* time at which the loop's present work began */
     struct msg_stats_result stats; /* but for what server.stats adds */
     struct msg_histograms_result histograms;
     struct device_counters device_counters[LIMIT_DEVICES]; /* by the device's number */
     struct event_log event_log;
-    struct msg_operation operations[OPERATION_COUNT]; /* what hello tells of them */
+    struct msg_operation operations[OPERATION_COUNT]; /* operations as hello describes them */
 };
 
 /* Counters that outlive a worker: sums since the daemon began. */

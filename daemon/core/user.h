@@ -67,13 +67,13 @@ struct feed_queue {
 /* Sums over a user's jobs and connections that have ended, since the worker began. */
 struct user_counters {
     uint64_t jobs_done, jobs_failed, jobs_cancelled;
-    uint64_t queued_us; /* of the jobs done, from their arrival to the start of their first chunk */
+    uint64_t queued_us; /* waiting of the jobs done, from their arrival to the start of their first chunk */
     uint64_t device_busy_ns;
 };
 
 struct user {
     uid_t uid;
-    unsigned holds; /* how many its clients and buffers have; 0: the slot is free */
+    unsigned holds; /* references of its clients and buffers; 0: the slot is free */
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
     unsigned connections;  /* open connections, with those beyond the quota */
     uint64_t waiting_fds;  /* descriptors that came with messages that wait */
@@ -86,19 +86,19 @@ struct user {
     struct user_counters counters;
     struct pool_account pool;
     uint64_t offsets_bytes; /* offsets of its jobs */
-    struct fair_user fair;  /* its place among the users of devices */
-    struct turn_user turn;  /* its place among the users of the loop */
+    struct fair_user fair;  /* place among the users of devices */
+    struct turn_user turn;  /* place among the users of the loop */
     struct waiting_queue waiting;
     struct work_queue work;  /* slow work that helpers do for it */
     struct work_queue reads; /* work of readers for it */
     uint64_t files;          /* open files in its buffers */
-    struct feed_queue feed;  /* its jobs that read files */
+    struct feed_queue feed;  /* queue of its jobs that read files */
 };
 
 struct user_table {
     struct grants grants;
     uid_t owner;       /* the daemon's owner; root, unless somebody sets it */
-    size_t slot_count; /* that somebody has had: the others are never looked at */
+    size_t slot_count; /* slots that somebody has had: the others are never looked at */
     struct user slots[LIMIT_USERS];
 };
 

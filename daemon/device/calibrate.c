@@ -17,7 +17,7 @@
 #define ROW_SAMPLES   8192
 #define RUN_BYTES     MIB(96) /* bytes that move each way in one run: 2 ms on PCIe 5 */
 #define BUDGET_US     120000  /* the time after which no other round of all candidates begins */
-#define TURNAROUND_US 150     /* how long a busy daemon may take to hand out a chunk in place of another */
+#define TURNAROUND_US 150     /* time that a busy daemon may take to hand out a chunk in place of another */
 #define LOST_MS       5000
 
 #define ZERO_RULE                                                                                                   \
@@ -69,7 +69,7 @@ struct calibrate_run {
         struct chunk *chunk;
         uint64_t at_us;
     } last[LIMIT_CHUNKS_IN_FLIGHT]; /* the n-th chunk to end has place n % chunk_size->chunks */
-    uint64_t begin_us;              /* when the first chunk ended */
+    uint64_t begin_us;              /* time at which the first chunk ended */
 };
 
 /* Returns a place for the next chunk, or NULL while that must wait: until a chunk has ended, and then for as long as a

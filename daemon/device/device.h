@@ -75,7 +75,7 @@ struct chunk {
      * that are not in [from, below). */
     uint64_t below, from;
     struct index_fault fault;              /* filled by the device: the first such value */
-    uint64_t between_bytes;                /* of a memory for values between steps; 0: none */
+    uint64_t between_bytes;                /* bytes of a memory for values between steps; 0: none */
     struct span spans[LIMIT_JOB_OPERANDS]; /* the buffers that operands lie in, by number */
     void *owner;                           /* the job, for whoever gets the chunk back */
     struct load *load;                     /* the job's: what was read from files for it */
@@ -127,12 +127,12 @@ struct device_info {
     char name[LIMIT_NAME_BYTES];
     char backend[16];
     char identity[DEVICE_IDENTITY_BYTES]; /* all that the device's speed depends on; "": it is not measured */
-    uint64_t memory_bytes;                /* of the device */
+    uint64_t memory_bytes;                /* memory of the device */
     uint64_t memory_limit_bytes;          /* memory that the daemon may take in all */
     /* A chunk's input, output and coefficients together should stay below this; with samples of one size, the input
      * and the coefficients. */
     uint64_t chunk_bytes;
-    uint64_t resident_chunk_bytes; /* the same for chunks on device memory alone, which are cut only for fairness */
+    uint64_t resident_chunk_bytes; /* size of chunks on device memory alone, which are cut only for fairness */
     /* The number of passes of sums over a sample that take about as long as moving a byte: rows that take longer to
      * compute than to move count as so many bytes more. 0: no rows do. */
     uint32_t work_per_byte;
@@ -145,7 +145,7 @@ struct device_info {
     uint64_t small_bytes;
     bool small_ragged;  /* small chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
     uint64_t now_bytes; /* small chunks up to this are computed sooner than a thread wakes (run_now); 0: none */
-    uint32_t spin_us;   /* how long threads poll for more work for the device before they block */
+    uint32_t spin_us;   /* time for which threads poll for more work for the device before they block */
     /* The device helps devices of another kind: it has no memory for buffers, and leaves to them the variants of
      * tutorials and, where they leave off no rows, all long rows. */
     bool helps;

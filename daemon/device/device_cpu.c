@@ -34,7 +34,7 @@ struct room {
 struct cpu_run {
     uint32_t step;           /* index of the chunk's step */
     struct cpu_task *task;   /* the step's task, if it is a scan or a reduction; */
-    struct step_task *tiles; /* its task otherwise. Both NULL: the step has not begun */
+    struct step_task *tiles; /* task of the step otherwise. Both NULL: the step has not begun */
     uint64_t had_us;         /* time used of this slice */
     struct room between;
 };

@@ -18,9 +18,9 @@ int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out
 
 /* Faults for tests: the number of the call that fails, of each kind of call, from 1 on; 0: none. */
 struct device_faults {
-    uint64_t fail_chunk;  /* this chunk is not computed: the device is lost */
-    uint64_t hang_chunk;  /* this chunk never comes back */
-    uint64_t fail_memory; /* this call for device memory, by whichever thread, fails: the device is lost as well */
+    uint64_t fail_chunk;  /* number of the chunk that is not computed: the device is lost */
+    uint64_t hang_chunk;  /* number of the chunk that never comes back */
+    uint64_t fail_memory; /* number of the call for device memory that fails, by any thread: the device is lost, too */
 };
 
 /* Wraps a device, and takes it over. */

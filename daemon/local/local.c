@@ -39,7 +39,7 @@ struct chunk_list {
 };
 
 struct local {
-    pid_t process;         /* that made it */
+    pid_t process;         /* process that made it */
     struct device *device; /* the service's; computes in the calls of the program */
     struct far far;
     struct device_set devices;
@@ -47,8 +47,8 @@ struct local {
     struct client *client;
     struct pipe requests, answers;
     struct work *work, **work_end; /* deferred */
-    struct chunk_list returned;    /* that were computed at once, or could not be */
-    uint64_t now_us;               /* when the latest turn with something to do began, the time to the service */
+    struct chunk_list returned;    /* chunks that were computed at once, or could not be */
+    uint64_t now_us;               /* time at which the latest turn with something to do began */
     uint64_t wake_us;              /* the time at which the service is to be called; UINT64_MAX: none */
     bool is_over;                  /* the client has broken the protocol: nothing more is read from it */
     struct service service;

@@ -9,8 +9,8 @@
 #include "protocol/limits.h"
 
 struct pipe {
-    size_t start, end; /* of the bytes in it */
-    size_t fd_count;   /* that came with the first of them */
+    size_t start, end; /* range of the bytes in it */
+    size_t fd_count;   /* descriptors that came with the first of them */
     int fds[LIMIT_MESSAGE_FDS];
     uint8_t bytes[LIMIT_MESSAGE_BYTES];
 };

@@ -14,17 +14,17 @@
 struct peer {
     struct listener *listener;
     struct client *client; /* NULL once closed */
-    bool readable;         /* its socket may have something */
+    bool readable;         /* true when the socket may have something */
     bool ending;           /* the end of what its socket has is due */
     bool deaf;             /* the client takes no answers any more, but what it sent before still counts */
-    bool wants_room;       /* its socket is watched for room to write, too */
+    bool wants_room;       /* true when the socket is watched for room to write, too */
     bool completed;        /* a message has ended since patience was last looked at */
     uv_timer_t patience;   /* runs while hello is awaited, or the rest of a message */
     uv_timer_t unread;     /* runs while output waits */
-    uint64_t taken_ms;     /* when the client last took some of its output, or the output began to wait */
+    uint64_t taken_ms;     /* time at which the client last took some of its output, or the output began to wait */
     unsigned open_handles;
     bool flush_queued;
-    uint64_t flushed_us; /* when something was last sent to the client */
+    uint64_t flushed_us; /* time at which something was last sent to the client */
     struct peer *next_flush;
     struct peer *next, **link; /* in the listener's list of peers */
 };

@@ -12,7 +12,7 @@
 #define CONFIG_BYTES_MAX KIB(64)
 
 struct config {
-    struct settings settings; /* of sections [daemon] and [quota] */
+    struct settings settings; /* settings of sections [daemon] and [quota] */
     struct {
         uid_t uid;
         struct settings settings;

@@ -4,7 +4,7 @@
 
 #include "protocol/clock.h"
 
-#define LAST_US 400 /* how long a device's last chunk takes to come back, unless it is large */
+#define LAST_US 400 /* time that a device's last chunk takes to come back, unless it is large */
 
 /* Wakes the loop for completed chunks, on a device's thread, unless the loop is spinning. */
 static void chunks_completed(void *context)

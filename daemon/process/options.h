@@ -16,11 +16,11 @@ struct options {
     uint64_t device_memory_bytes;
     unsigned threads;            /* threads of the CPU device; 0: one per core */
     uint64_t chunk_bytes;        /* 0: measured; the same for `chunks` */
-    uint32_t chunks;             /* how many chunks a device has at a time */
+    uint32_t chunks;             /* chunks that a device has at a time */
     uint64_t metrics_listen;     /* a place to listen at (settings.h) */
     bool metrics_users;          /* metrics over HTTP tell of each user */
     uint64_t watchdog_ms;        /* the longest turn of a worker's loop before it is ended; 0: unlimited */
-    struct grants grants;        /* what users may have; the only part that a reload changes */
+    struct grants grants;        /* quotas and weights of users; the only part that a reload changes */
     struct device_faults faults; /* for tests */
     bool foreground, check_config;
 

@@ -13,10 +13,10 @@ enum phase { PHASE_STARTING, PHASE_SERVING, PHASE_ENDING };
 
 /* The chunk that a device has had for longest. */
 struct progress_device {
-    _Atomic uint64_t handed_us; /* when it was handed over; 0: the device has none */
+    _Atomic uint64_t handed_us; /* time at which it was handed over; 0: the device has none */
     _Atomic uint64_t job;
     _Atomic uint32_t user;
-    _Atomic uint64_t allowed_ms; /* how long the chunk may take, and */
+    _Atomic uint64_t allowed_ms; /* time that the chunk may take, and */
     _Atomic uint64_t served_ms;  /* for how long threads of the worker may have processors meanwhile */
 };
 

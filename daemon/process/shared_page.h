@@ -13,7 +13,7 @@
 
 struct shared_page {
     atomic_bool draining; /* set by a worker once it takes no more jobs */
-    unsigned starts;      /* how many workers were started; written by the supervisor */
+    unsigned starts;      /* number of workers that were started; written by the supervisor */
     uint64_t started_us;  /* by the supervisor: when this worker started, and its predecessor ended (0: none) */
     uint64_t lost_us;
     /* The worker's reason to end, if it knows one, as a terminated string; the supervisor passes it on to the service

@@ -51,7 +51,7 @@ struct supervisor {
     struct channel channel; /* connects to the worker */
     pid_t worker;           /* 0: no worker runs, and the next one starts at start_ms */
     uint64_t start_ms;
-    uint64_t ready_ms; /* when the worker began to serve; 0: not yet */
+    uint64_t ready_ms; /* time at which the worker began to serve; 0: not yet */
     bool served;       /* a worker has begun to serve */
     unsigned failures; /* failures in a row */
     bool stopping;     /* a signal asked for the end */
@@ -60,9 +60,9 @@ struct supervisor {
     struct pool_store store;
     struct watchdog watchdog;
     struct starvation starvation;
-    uint64_t check_ms;         /* when to check the worker next */
+    uint64_t check_ms;         /* time at which to check the worker next */
     uint64_t notify_period_ms; /* between two WATCHDOG=1; 0: none */
-    uint64_t notify_ms;        /* when the next WATCHDOG=1 is due */
+    uint64_t notify_ms;        /* time at which the next WATCHDOG=1 is due */
     bool hung;                 /* the worker hangs and is being killed */
 };
 

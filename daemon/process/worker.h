@@ -11,7 +11,7 @@ struct worker_ends {
     int listen_fd;
     int metrics_fd;                 /* -1: no metrics over HTTP */
     int channel_fd;                 /* leads to the supervisor (channel.h) */
-    const struct pool_store *store; /* its descriptors are inherited, too */
+    const struct pool_store *store; /* store of the pool; its descriptors are inherited, too */
 };
 
 /* Serves clients and metrics until it is told to drain (SIGTERM, or a client's server.drain) and has done so. Returns

@@ -97,7 +97,7 @@ struct cpu_scratch {
     struct sums leaves[CPU_LEAVES]; /* the leaves of each tile */
     struct cpu_ahead ahead;
     struct sums tiles;
-    _Alignas(CPU_CACHE_LINE) char lanes[CPU_LANES_BYTES(CPU_LANES_MAX)]; /* what is kept of rows side by side */
+    _Alignas(CPU_CACHE_LINE) char lanes[CPU_LANES_BYTES(CPU_LANES_MAX)]; /* memory for sums of rows side by side */
     struct cpu_edge columns;
     struct affine_tile affine[ORDER_FAN];
     struct maps maps[ORDER_FAN], tile_maps; /* maps of the leaves of each tile, and of the tiles */
@@ -129,12 +129,12 @@ struct cpu_block {
     const union sum *carries[SCAND_PASSES_MAX]; /* NULL where the block is the first of the pass */
     uint64_t length;                            /* 1 to ORDER_BLOCK */
     const void *input;                          /* contiguous, of any alignment: f32, or 8 bytes for other classes */
-    void *output;                               /* the same; may be the input */
-    const void *coefficients;                   /* the same, for affine; NULL: those of the rule */
+    void *output;                               /* address of the output likewise; may be the input */
+    const void *coefficients;                   /* address of coefficients likewise; NULL: those of the rule */
     const double *mean;                         /* to be subtracted from the samples, or NULL */
     bool narrow;                                /* samples and values are integers of 4 bytes: cpu_is_narrow */
     const void *next;                           /* `length` samples that will be wanted soon, or NULL */
-    uint64_t begin, row_length;                 /* where the block begins in the row, and the row's length */
+    uint64_t begin, row_length;                 /* beginning of the block in the row, and the row's length */
     /* A streamed row, with `first` as the only pass: the row's place in its group. The carry into the block is never
      * NULL, and `total` is the carry into the next block. */
     bool streamed;

@@ -32,7 +32,7 @@ struct scan {
     const struct scan_rows *rows;
     const struct cpu_build *build;
     struct cpu_pool *pool;       /* NULL: the calling thread alone, with */
-    struct cpu_scratch *scratch; /* its scratch memory */
+    struct cpu_scratch *scratch; /* scratch memory of the visit */
     uint64_t first, count;
     uint64_t block_count; /* blocks of a row */
     uint64_t group_rows, group_count;

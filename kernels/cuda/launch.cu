@@ -3,7 +3,7 @@
 #include "kernels/cuda/exchange/work_queue.h"
 #include "kernels/cuda/select/plan.h"
 
-#define WARPS_SHARED_OUT 4 /* of thread blocks from which on progress is worth an atomic operation */
+#define WARPS_SHARED_OUT 4 /* warps of thread blocks from which on progress is worth an atomic operation */
 
 /* Items that each thread block of a range takes before it leaves: as many, to fetch one while it computes another,
  * where so many rounds of thread blocks remain; else one, as on host memory, where rounds are few and take a third of a

@@ -25,7 +25,7 @@ struct work_queue;
 /* The current device as scan_device_find has found it, and the streams of its launches. */
 struct scan_device : select_device {
     struct scan_progress *progress; /* in its memory */
-    struct work_queue *queues;      /* likewise */
+    struct work_queue *queues;      /* work queues, likewise */
     struct streams streams;
 };
 

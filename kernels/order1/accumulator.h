@@ -25,7 +25,7 @@ _Static_assert(FLT_EVAL_METHOD == 0, "float and double arithmetic must be evalua
  * in it. */
 union sample {
     double real;
-    uint64_t whole; /* of integers, extended to 64 bits */
+    uint64_t whole; /* value of integers, extended to 64 bits */
 };
 
 /* A number as an accumulator keeps it. */

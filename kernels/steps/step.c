@@ -114,7 +114,7 @@ struct step_rows step_joined_rows(const struct step_parts *parts, const struct s
 
 struct step_task {
     struct cpu_pool *pool;
-    const struct step_parts *parts; /* of which the second kernel is yet to come; NULL: what is run is the last */
+    const struct step_parts *parts; /* parts whose second kernel is yet to come; NULL: the last kernel is running */
     void *numbers;                  /* between the two */
     struct step_rows joined;        /* rows of the second */
     uint64_t first, count;

@@ -59,7 +59,7 @@ struct step_operand {
 struct step_rows {
     uint64_t row_count;
     const uint64_t *offsets;        /* row_count + 1 of ragged rows, else NULL */
-    const uint64_t *device_offsets; /* the same numbers, where the device can reach them */
+    const uint64_t *device_offsets; /* offsets where the device can reach them */
     uint32_t outer_rank;
     uint64_t outer_shape[SCAN_OUTER_MAX];
     struct step_operand input, output;
@@ -93,7 +93,7 @@ typedef void step_run(const struct step_rows *rows, const void *params, const st
  */
 struct step_parts {
     const struct step_kernel *each, *joined;
-    uint64_t samples; /* of a part */
+    uint64_t samples; /* samples of a part */
     bool (*divides)(const struct step_rows *rows);
 };
 
@@ -113,7 +113,7 @@ struct step_kernel {
     uint64_t (*index_below)(const void *params, uint32_t further);
     uint64_t index_from;
     const struct step_parts *parts; /* NULL: rows are not divided */
-    step_run *reference;            /* of any tile; its scratch is not used */
+    step_run *reference;            /* reference of any tile; its scratch is not used */
     step_run *cpu[CPU_SET_COUNT];   /* the builds of cpu.c */
 };
 extern const struct step_kernel *const step_kernels[];

@@ -23,7 +23,7 @@ struct bench_row {
     char shape[40];      /* rows x samples, and anything unusual about them */
     char accumulator[8]; /* the accumulator of sums */
     char kernel[32];     /* for the default path: the kernel that it chose (kernels/cuda/select/select.h) */
-    char against[56];    /* what the share is of; "" for a row that others are measured against */
+    char against[56];    /* row that the share is of; "" for a row that others are measured against */
     double milliseconds; /* median */
     double share;
     double target;            /* target of the share, or of the milliseconds without a share */
@@ -68,7 +68,7 @@ int bench_service(struct bench_table *table, const char *part, const char *scand
 struct service {
     struct server server;
     const char *scand;           /* the daemon's program */
-    const char *self;            /* this program, to be started again */
+    const char *self;            /* path of this program, to be started again */
     double duplex_gb_per_second; /* 0: there is no GPU */
 };
 

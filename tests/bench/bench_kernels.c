@@ -7,7 +7,7 @@
 #include "tests/bench/job.h"
 #include "tests/bench/variants.h"
 
-#define MAIN_LENGTH 10000 /* of the main job's rows */
+#define MAIN_LENGTH 10000 /* length of the main job's rows */
 
 int bench_kernels(struct bench_table *table)
 {

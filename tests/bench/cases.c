@@ -21,7 +21,7 @@
 #define I64     SCAND_DTYPE_I64
 #define F32BE   SCAND_DTYPE_F32BE
 #define IBM32   SCAND_DTYPE_IBM32
-#define HEADER  240 /* of a trace in SU and SEG-Y */
+#define HEADER  240 /* header of a trace in SU and SEG-Y */
 #define ROWS    CASE_ROWS
 #define COLUMNS CASE_COLUMNS
 #define RAGGED  CASE_RAGGED

@@ -40,7 +40,7 @@ extern const size_t bench_case_count;
 struct scan_rows case_rows(const struct bench_case *c, int accumulator, const struct case_offsets *offsets);
 /* Makes the offsets of a ragged case; other cases have none. Returns 0 or -ENOMEM; the caller frees `starts`. */
 int case_offsets_make(const struct bench_case *c, struct case_offsets *offsets);
-uint64_t case_sample_bytes(const struct bench_case *c); /* of all samples */
+uint64_t case_sample_bytes(const struct bench_case *c); /* bytes of all samples */
 uint64_t case_region_bytes(const struct bench_case *c); /* bytes of all samples with the gaps */
 void case_name(const struct bench_case *c, char name[40]);
 void case_shape(const struct bench_case *c, char shape[40]);

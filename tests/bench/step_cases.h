@@ -5,7 +5,7 @@
 #include "kernels/steps/step.h"
 #include "tests/bench/bench.h"
 
-#define STEP_CASE_SAMPLES UINT64_MAX /* as many as the input has */
+#define STEP_CASE_SAMPLES UINT64_MAX /* the length of the input */
 
 struct step_bench {
     const char *name;

@@ -16,7 +16,7 @@
 
 struct comparison {
     const struct demo *demo;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* lock of the members that follow */
     bool out_of_memory;
     bool different;
     uint64_t trace; /* the first that is */

@@ -13,7 +13,7 @@
 #include "protocol/walk.h"
 #include "tests/fuzz/fuzz_job.h"
 
-#define STEPS_MOST   64        /* of an input */
+#define STEPS_MOST   64        /* steps of an input */
 #define HEAVY        (1 << 18) /* samples of a job that takes too long here */
 #define IMPORT_BYTES 16384
 #define ANSWER_S     20

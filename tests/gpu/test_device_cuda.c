@@ -62,7 +62,7 @@ struct layout {
     uint64_t outer_shape[SCAN_OUTER_MAX];
     int64_t input_outer[SCAN_OUTER_MAX], output_outer[SCAN_OUTER_MAX];
     int64_t input_stride, output_stride;
-    int64_t offset; /* of sample 0 of row 0, samples, both sides */
+    int64_t offset; /* samples before sample 0 of row 0, on both sides */
 };
 
 static const struct layout layouts[] = {

@@ -29,9 +29,9 @@ void *__libc_realloc(void *memory, size_t size);
 
 struct plan {
     atomic_long calls_left;   /* until the one that fails; 0 or less: none does */
-    atomic_int process;       /* that is meant; FORKED: the next that is forked */
+    atomic_int process;       /* process that is meant; FORKED: the next that is forked */
     atomic_int until_message; /* 1: up to the first message that the process sends */
-    char function[32];        /* that has failed */
+    char function[32];        /* name of the function that has failed */
 };
 
 #define FORKED (-1)

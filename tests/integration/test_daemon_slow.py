@@ -106,7 +106,7 @@ class Readers(DaemonTest):
                     del left[fd]
 
     def test_answers_that_nobody_reads(self):
-        """Plain ones, and ones that come with descriptors."""
+        """Plain answers, and answers that come with descriptors."""
         stats, buffers = self.client(), self.client()
         pairs = [
             pack([0, 5, "buffer.create", [{"size": 1, "place": "host"}]]) + pack([0, 5, "buffer.release", [{"buffer": i}]])

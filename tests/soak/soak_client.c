@@ -18,7 +18,7 @@
 #define SLOTS        4     /* jobs under way at a time */
 #define AWAY_TRIES   600   /* to connect, before that is a fault */
 #define AWAY_US      50000 /* between two of them */
-#define ROUNDS       40    /* of a connection */
+#define ROUNDS       40    /* rounds of a connection */
 #define SAMPLES_MOST 120000
 
 struct slot {

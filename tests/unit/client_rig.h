@@ -12,7 +12,7 @@
 #include "tests/check.h"
 #include "tests/unit/fake_daemon.h"
 
-#define SAMPLES 5000 /* of a tensor; a buffer for it has several segments */
+#define SAMPLES 5000 /* samples of a tensor; a buffer for it has several segments */
 #define BYTES   (SAMPLES * sizeof(float))
 
 static struct fake fake;

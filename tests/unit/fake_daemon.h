@@ -57,7 +57,7 @@ struct fake {
     struct socket_file file;
     /* The plan. Of a method, or FAKE_NONE. */
     atomic_int die_on, die_count; /* ends here instead of answering, so many times; spoils a job's output then */
-    atomic_int away_ms;           /* how long the daemon then cannot be reached */
+    atomic_int away_ms;           /* time for which the daemon then cannot be reached */
     atomic_int silent_on;         /* never answers */
     atomic_int late_on, late_ms;
     atomic_int fail_on, fail_code;  /* -errno */
@@ -72,20 +72,20 @@ struct fake {
     atomic_int batch_steps; /* and whether they may have steps */
     atomic_int refuse;      /* the job at this place of a batch, counted from 1; 0: none */
     atomic_int forget;      /* jobs that are missing at the end of the answer to a batch */
-    atomic_int client_jobs; /* that its hello allows */
-    atomic_int job_steps;   /* that its hello allows */
+    atomic_int client_jobs; /* client_jobs of its hello */
+    atomic_int job_steps;   /* job_steps of its hello */
     atomic_int older;       /* the daemon is from before tasks */
-    atomic_int rude;        /* its texts end in RUDE */
-    atomic_int loop;        /* its pages lead back */
+    atomic_int rude;        /* true: its texts end in RUDE */
+    atomic_int loop;        /* true: its pages lead back */
     /* Counts and arguments of what has happened. */
     atomic_int seen[METHOD_COUNT];
     atomic_int batched_runs;  /* jobs with steps that came in batches */
-    atomic_int group;         /* of the last job */
+    atomic_int group;         /* group of the last job */
     atomic_int numbered;      /* groups that were begun; their numbers are from 100 on */
     _Atomic uint64_t wait_ms; /* wait of the last buffer.create */
     atomic_int accepted;
-    atomic_int priority, deadline_ms, ending; /* of the last job */
-    atomic_int then_count, then_op;           /* its further steps, and the operator of the last one; -1: none */
+    atomic_int priority, deadline_ms, ending; /* fields of the last job */
+    atomic_int then_count, then_op;           /* further steps, and the operator of the last one; -1: none */
     struct msg_job_run_params run;            /* the last job.run, for the test once that has been answered */
     /* The last device memory imported: the handle's first byte, or -1. */
     atomic_int imported_handle;
@@ -102,7 +102,7 @@ void fake_init(struct fake *fake);
 void fake_start(struct fake *fake);
 /* Ends the daemon like a stopped one: connections and socket are gone. */
 void fake_stop(struct fake *fake);
-/* Stops it if it runs, and removes its folder. */
+/* Stops the fake daemon if it runs, and removes its folder. */
 void fake_finish(struct fake *fake);
 
 /* Descriptors open in this process, and memfds mapped into it. */

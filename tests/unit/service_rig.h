@@ -21,7 +21,7 @@
 #define RIG_WORK      512
 #define RIG_OWNER     ((uid_t)900) /* who the daemon runs as */
 #define RIG_READY     8            /* small segments made beforehand; the others are made when they are needed */
-#define RIG_ROW_BYTES 400          /* of a row of 100 samples */
+#define RIG_ROW_BYTES 400          /* bytes of a row of 100 samples */
 
 /* A program of a user. */
 struct caller {
@@ -39,7 +39,7 @@ struct rig {
     struct service service;
     uint64_t now_us;
     uint64_t tick_us;            /* microseconds that pass with each look at the clock */
-    uint64_t wake_us;            /* when the service wants to be called */
+    uint64_t wake_us;            /* time at which the service wants to be called */
     struct work *work[RIG_WORK]; /* deferred, oldest first */
     size_t work_count;
     unsigned starts;            /* calls of ops->start */
@@ -329,7 +329,7 @@ static inline uint32_t ask(struct caller *user, enum method method, const void *
 struct answer {
     bool arrived;
     enum message_kind kind;
-    enum method method; /* of a notification */
+    enum method method; /* method of a notification */
     uint32_t msgid;
     bool failed;
     struct msg_failure failure;

@@ -329,7 +329,7 @@ static int apply(struct scand_task *task, enum setter setter, const char *name, 
 static void test_names_and_values(void)
 {
     static const struct {
-        const char *operation; /* of the latest step, the second; NULL: there is no step */
+        const char *operation; /* operation of the latest step, the second; NULL: there is no step */
         enum setter setter;
         const char *name, *value, *message;
     } cases[] = {

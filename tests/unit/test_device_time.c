@@ -53,7 +53,7 @@ static void busy_time_adds_up(void)
 {
     struct device_time device_time = {0};
     uint64_t accounts[3] = {0}, seed = random_seed(), now_us = 0, out[LIMIT_CHUNKS_IN_FLIGHT], out_count = 0;
-    const uint64_t weights[3] = {DEVICE_TIME_WEIGHT, 1, 33}; /* of each account's chunks */
+    const uint64_t weights[3] = {DEVICE_TIME_WEIGHT, 1, 33}; /* weights of each account's chunks */
     for (int i = 0; i < 10000; i++) {
         now_us += random_next(&seed) % 100;
         if (out_count == 0 || (out_count < LIMIT_CHUNKS_IN_FLIGHT && random_next(&seed) % 2)) {

@@ -10,9 +10,9 @@
 
 #define DEVICES 3
 #define USERS   5
-#define LANES   8 /* of a user: more than the devices have chunks of it, so that it always has something to run */
+#define LANES   8 /* lanes of a user: more than the devices have chunks of it, so that it always has something to run */
 #define DEPTH   LIMIT_CHUNKS_IN_FLIGHT
-#define ROWS    16 /* of a chunk, at most */
+#define ROWS    16 /* rows of a chunk, at most */
 
 /* Runs chunks one after the other, in the order in which they come. */
 static struct machine {
@@ -31,7 +31,7 @@ static struct stream {
     struct job jobs[LANES];
     struct buffer buffers[LANES];
     uint64_t time_us[DEVICES]; /* had of each device */
-    uint64_t started_us;       /* when it last got a chunk */
+    uint64_t started_us;       /* time at which it last got a chunk */
     bool once;                 /* no job follows */
 } streams[USERS];
 

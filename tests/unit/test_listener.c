@@ -25,10 +25,10 @@ static struct rig {
     uv_loop_t loop;
     int listen_fd;
     char path[64];
-    unsigned runs;    /* of libuv's loop */
+    unsigned runs;    /* runs of libuv's loop */
     uv_timer_t hour;  /* so that there is something to wait for */
     uv_check_t check; /* counts runs */
-    unsigned hours;   /* that have ended */
+    unsigned hours;   /* timers of an hour that have ended */
     uint64_t step_us, now_us;
 } rig;
 

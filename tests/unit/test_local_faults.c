@@ -18,7 +18,7 @@
 #define SMALL     1000
 #define LARGE     200000 /* samples, of which threads take care */
 
-static _Thread_local int calls_left; /* of the thread that sets this */
+static _Thread_local int calls_left; /* calls left to the thread that sets this */
 
 static bool call_fails(int code)
 {

@@ -12,7 +12,7 @@
 static struct readers sets[3], *readers; /* one for each test: threads never end */
 static sem_t begun, gate, told;
 
-/* Says that it has begun, and waits until it may go on; as often as it has units. */
+/* Work that says that it has begun, and waits until it may go on; as often as it has units. */
 struct task {
     struct work work; /* first */
     unsigned units;

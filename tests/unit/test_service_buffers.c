@@ -44,7 +44,7 @@ struct mapped {
     uint64_t id, size_bytes;
     unsigned char *bytes;
     size_t fd_count;
-    ino_t inode; /* of its first segment */
+    ino_t inode; /* inode of the first segment */
 };
 
 static struct mapped map_answer(struct caller *user, uint32_t msgid, uint64_t size_bytes)

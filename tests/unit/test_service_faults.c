@@ -5,10 +5,10 @@
 #include "tests/unit/service_rig.h"
 
 #define ANNA      ((uid_t)1000)
-#define ROWS      20 /* of a buffer: five chunks */
+#define ROWS      20 /* rows of a buffer: five chunks */
 #define CALLS_MAX 1000
 
-static unsigned refusals; /* of a scenario */
+static unsigned refusals; /* refusals of a scenario */
 
 /* Runs work and chunks to their end; the chunk that is completed as the n-th comes back with an error. */
 static void finish_all(unsigned *chunks_left)

@@ -7,11 +7,11 @@
 
 #define SAMPLES 10000
 #define MOST    (LIMIT_RAGGED_ROWS + 1)
-#define UNITS   (MOST / LIMIT_UNIT_OFFSETS + 1) /* of a job with as many offsets as are allowed */
+#define UNITS   (MOST / LIMIT_UNIT_OFFSETS + 1) /* units of a job with as many offsets as are allowed */
 
 static struct caller *anna;
 static uint64_t samples, others, counts;
-static int64_t *offsets; /* what is in the beginning of `counts` */
+static int64_t *offsets; /* offsets in the beginning of `counts` */
 
 static struct msg_tensor line_of(uint64_t buffer, uint64_t length)
 {

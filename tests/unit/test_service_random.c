@@ -26,7 +26,7 @@ struct asked {
 struct held {
     uint64_t id, host_bytes;
     bool of_pool;
-    bool releasing; /* its release has been asked for, and may be done */
+    bool releasing; /* true when its release has been asked for, and may be done */
 };
 
 /* The model: what is known of each connection from its answers; and each user's largest quotas so far. */

@@ -11,7 +11,7 @@
 
 #define USERS     6
 #define LANES_MAX 10
-#define ROWS      16   /* of a chunk, at most */
+#define ROWS      16   /* rows of a chunk, at most */
 #define LONGEST   1600 /* us that so many rows take, and a tenth of it */
 #define SHORTEST  160
 
@@ -22,8 +22,8 @@ struct stream {
     struct job jobs[LANES_MAX];
     struct buffer buffers[LANES_MAX];
     uint64_t started; /* chunks */
-    uint64_t ahead;   /* of those, how many while somebody was awaited */
-    uint64_t time_us; /* of those that have come back */
+    uint64_t ahead;   /* of those, the ones while somebody was awaited */
+    uint64_t time_us; /* time of those that have come back */
     bool stopped;     /* submits nothing more */
     bool chained;     /* all in one lane, a chunk a job, each writing what the one before wrote */
 };

@@ -15,8 +15,8 @@
 #include "protocol/status.h"
 #include "tests/check.h"
 
-static char folder[64];         /* of this run */
-static struct socket_file file; /* that was made last */
+static char folder[64];         /* folder of this run */
+static struct socket_file file; /* socket file that was made last */
 
 static size_t fds_open(void)
 {

@@ -29,9 +29,9 @@ enum { SERVE = 1000, SERVE_STOPPED, SERVE_STILL, SERVED = 2000 };
 
 /* The plan of a test, shared with all its processes. */
 static struct plan {
-    atomic_uint workers;         /* that ran */
+    atomic_uint workers;         /* workers that ran */
     _Atomic pid_t worker;        /* the latest of them */
-    atomic_uint fail_from, fail; /* of the calls of this kind, so many from this one on fail */
+    atomic_uint fail_from, fail; /* calls of this kind of which so many fail, from this one on */
     atomic_uint calls;
     const char *failing; /* the function that fails */
     uint64_t watchdog_ms;
@@ -95,7 +95,7 @@ struct rig {
     char folder[64], log_path[80];
     pid_t pid;
     int ready_fd, manager_fd;
-    char told[8192]; /* what the service manager has been told */
+    char told[8192]; /* text that the service manager has been told */
 };
 
 static int manager_open(struct rig *rig)

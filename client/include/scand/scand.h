@@ -58,7 +58,7 @@ extern "C" {
 #endif
 
 struct scand;         /* a connection to the daemon */
-struct scand_options; /* how to connect */
+struct scand_options; /* options of a connection */
 struct scand_buffer;  /* memory that both sides see */
 struct scand_job;     /* a submitted scan, reduction or task */
 struct scand_task;    /* a job that is being described, step by step */
@@ -66,20 +66,20 @@ struct scand_task;    /* a job that is being described, step by step */
 /* A scan, a reduction or another operation of the tutorials, to be named by `algorithm`. */
 struct scand_kernel {
     char name[64];                  /* "kogge-stone" */
-    char line[256];                 /* what it does, in one line */
+    char line[256];                 /* the variant in one line */
     char backend[16];               /* the devices that run it: "cuda" or "cpu" */
-    uint32_t accumulators;          /* those that it offers: bit 1 << enum scand_accumulator */
+    uint32_t accumulators;          /* accumulators that it offers: bit 1 << enum scand_accumulator */
     uint32_t repeatable;            /* 1: two runs give the same bits; 0: they need not */
     enum scand_operation operation; /* SCAND_OPERATION_COUNT: neither a scan nor a reduction */
     uint32_t reductions; /* with SCAND_OPERATION_REDUCE, those that it offers: bit 1 << enum scand_reduction */
     char step[64];       /* the operation as scand_operations has it: "scan", "reduce", "map" */
-    char dtype[16];      /* of what it reads: "f32" */
+    char dtype[16];      /* dtype of the samples that it reads: "f32" */
 };
 
 /* An operation that a step of a task may be. */
 struct scand_operation_info {
     char name[64];  /* "scan" */
-    char line[512]; /* what it does, in one line */
+    char line[512]; /* the operation in one line */
 };
 
 /* A parameter of an operation, or an operand that it has beside what the step before has left. */
@@ -89,7 +89,7 @@ struct scand_parameter_info {
     uint32_t required; /* 1: it cannot be left out */
     uint64_t most;     /* an integer's largest value; of words, how many there may be */
     char words[1024];  /* "auto,f32,f64", those that it may be; "" where it is no word */
-    char line[512];    /* what it is for, in one line */
+    char line[512];    /* the parameter's purpose, in one line */
     /* Words of an operand, as in PROTOCOL.md; "" for a parameter. */
     char access[64];  /* "read" or "write" */
     char follows[64]; /* "samples", "rows", "vectors" or "job": what it has elements for */
@@ -98,14 +98,14 @@ struct scand_parameter_info {
 
 /* A job of any program that is queued or running. */
 struct scand_job_info {
-    uint64_t job;    /* its number in the daemon */
+    uint64_t job;    /* number of the job in the daemon */
     uint64_t client; /* the number of its connection */
-    uint32_t user;   /* whose that is */
+    uint32_t user;   /* user of that client */
     enum scand_job_state state;
-    char name[64];      /* of the program, as it says; empty where this user may not see it, as below */
+    char name[64];      /* name of the program, as it says; empty where this user may not see it, as below */
     char operation[64]; /* "scan sum forward,backward f32" */
     uint64_t rows, rows_done;
-    uint64_t bytes;      /* that input and output span together */
+    uint64_t bytes;      /* bytes that input and output span together */
     uint64_t age_us;     /* since its arrival */
     uint64_t running_us; /* since its start; 0 before */
     enum scand_priority priority;
@@ -115,13 +115,13 @@ struct scand_job_info {
 struct scand_client_info {
     uint64_t client;
     uint32_t user;
-    uint32_t pid; /* of the process that connected; 0 where this user may not see it */
+    uint32_t pid; /* id of the process that connected; 0 where this user may not see it */
     char name[64];
     uint64_t age_us;
     uint64_t buffers, host_bytes, device_bytes;
     uint64_t jobs_queued, jobs_running, jobs_done;
     uint64_t rows_scanned, samples_scanned;
-    uint64_t device_busy_us; /* its part of the time for which the device had work */
+    uint64_t device_busy_us; /* part of the time for which the device had work that counts for this client */
     /* Memory that its user has on all connections, and may have; zeros where a daemon does not say. Host memory counts
      * in whole segments of the daemon's pool. */
     uint64_t user_host_bytes, quota_host_bytes;
@@ -132,7 +132,7 @@ struct scand_client_info {
 
 /* A job of any program, or a chunk of one, that has ended. Times are microseconds of the daemon's monotonic clock. */
 struct scand_event {
-    uint64_t event; /* its number */
+    uint64_t event; /* number of the event */
     enum scand_event_kind kind;
     uint32_t user;
     uint64_t job, client;
@@ -189,10 +189,10 @@ struct scand_scan {
     enum scand_kind kind;
     enum scand_operator op; /* SCAND_OPERATOR_SUM, _PROD, _MAX, _MIN or _AFFINE */
     enum scand_accumulator accumulator;
-    enum scand_intermediate intermediate; /* what values are rounded to between two passes */
+    enum scand_intermediate intermediate; /* type to which values are rounded between two passes */
     uint32_t demean;                      /* not 0: each row's mean is taken from its samples first; floats only */
     const char *algorithm;                /* NULL: the daemon's own; else a name of scand_kernels: see there */
-    struct scand_tensor offsets;          /* of ragged rows; rank 0: none. See below */
+    struct scand_tensor offsets;          /* offsets of ragged rows; rank 0: none. See below */
     /* SCAND_OPERATOR_AFFINE takes one of these two, others neither: a coefficient for all samples, which is not 0 and
      * with integers a whole number of at most 2^53; or one for each, of a dtype of the input's class and the input's
      * shape. Strides of 0 repeat one along a dimension. They do not overlap the output. */
@@ -206,7 +206,7 @@ struct scand_scan {
     uint32_t then_count;
     const struct scand_step *then; /* copied; NULL: none */
     uint32_t after_failure;        /* not 0: runs although a job that was to write its input has failed; see below */
-    uint32_t group;                /* of scand_group_begin; 0: none */
+    uint32_t group;                /* group of scand_group_begin; 0: none */
 };
 
 /*
@@ -232,9 +232,9 @@ struct scand_reduce {
     const char *algorithm;          /* NULL: the daemon's own; else a name of scand_kernels: see there */
     enum scand_priority priority;   /* among this user's jobs */
     uint32_t deadline_ms; /* to start in, at most SCAND_DEADLINE_MS_MAX; or else SCAND_DEADLINE. 0: it has time */
-    struct scand_tensor offsets; /* of ragged rows, as a scan has them; rank 0: none */
+    struct scand_tensor offsets; /* offsets of ragged rows, as a scan has them; rank 0: none */
     uint32_t after_failure;      /* not 0: runs although a job that was to write its input has failed; see below */
-    uint32_t group;              /* of scand_group_begin; 0: none */
+    uint32_t group;              /* group of scand_group_begin; 0: none */
 };
 
 /*
@@ -278,7 +278,7 @@ enum scand_local {
     SCAND_LOCAL_DEFAULT,  /* as the environment says: SCAND_FALLBACK=cpu is SCAND_LOCAL_FALLBACK; else, or unset, NEVER
                            */
     SCAND_LOCAL_NEVER,    /* SCAND_UNAVAILABLE where no daemon answers */
-    SCAND_LOCAL_FALLBACK, /* where no daemon answers */
+    SCAND_LOCAL_FALLBACK, /* in this process where no daemon answers */
     SCAND_LOCAL_ALWAYS,   /* no daemon is looked for */
 };
 /* 1 where a connection is to this process itself, 0 where it is to a daemon. */
@@ -319,13 +319,13 @@ const char *scand_message(const struct scand *daemon);
  * jobs: milliseconds after which a new try makes sense, 0 when unknown. */
 uint32_t scand_retry_ms(const struct scand *daemon);
 
-const char *scand_version(void); /* of this library: "0.1.0" */
+const char *scand_version(void); /* version of this library: "0.1.0" */
 
-const char *scand_status_word(int status); /* its word: "busy" */
+const char *scand_status_word(int status); /* word of a status: "busy" */
 const char *scand_status_text(int status); /* one line on what it means */
 int scand_status_exit_code(int status);    /* for programs: see sysexits.h */
 
-const char *scand_server_name(const struct scand *daemon); /* what the daemon calls itself: "scand 0.1.0" */
+const char *scand_server_name(const struct scand *daemon); /* name of the daemon as it says: "scand 0.1.0" */
 
 /* Round trip to the daemon, in microseconds. */
 int scand_ping(struct scand *daemon, uint64_t *round_trip_us);
@@ -454,8 +454,8 @@ struct scand_export {
 };
 int scand_buffer_export(struct scand_buffer *buffer, struct scand_export *out);
 
-void *scand_buffer_data(const struct scand_buffer *buffer);    /* where it lies; NULL for device memory */
-uint64_t scand_buffer_size(const struct scand_buffer *buffer); /* its bytes, as asked for */
+void *scand_buffer_data(const struct scand_buffer *buffer);    /* address of the memory; NULL for device memory */
+uint64_t scand_buffer_size(const struct scand_buffer *buffer); /* bytes of the buffer, as asked for */
 /* The number of the device whose memory it is; -1 for host memory, and where a daemon does not say. */
 int scand_buffer_device(const struct scand_buffer *buffer);
 /* Unmaps and gives back. Jobs that use it go on; the daemon keeps it for as long as they run. The handle is gone,
@@ -484,8 +484,8 @@ enum scand_list {
 const char *scand_word(enum scand_list list, int value);
 /* The enumerator of a word; -1 where the list does not have it. */
 int scand_word_find(enum scand_list list, const char *word);
-uint64_t scand_dtype_bytes(enum scand_dtype dtype);         /* of one element; 0 for what is no dtype */
-enum scand_class scand_dtype_class(enum scand_dtype dtype); /* what samples of it are while they are scanned */
+uint64_t scand_dtype_bytes(enum scand_dtype dtype);         /* bytes of one element; 0 for what is no dtype */
+enum scand_class scand_dtype_class(enum scand_dtype dtype); /* type of such samples while they are scanned */
 /* The accumulator of a scan of such samples: `accumulator` itself, unless that is SCAND_ACCUMULATOR_AUTO.
  * `algorithm`: as in the scan, NULL for the daemon's own. */
 enum scand_accumulator scand_accumulator_of(enum scand_accumulator accumulator, enum scand_dtype samples,

@@ -20,7 +20,7 @@ except ImportError:
 import scand
 from scand.dask import map_rows
 
-traces, samples, processes = 1000, 2000, 4  # of a shot, which has 8 MB
+traces, samples, processes = 1000, 2000, 4  # sizes of a shot, which has 8 MB
 
 
 def read_shots(block_info: dict[None, dict[str, list[tuple[int, int]]]]) -> np.ndarray:

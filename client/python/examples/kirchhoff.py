@@ -39,10 +39,10 @@ def section() -> np.ndarray:
 
 def migrate(data: np.ndarray, anti_alias: bool) -> np.ndarray:
     """The image: for each of its points the sum over all traces, at the times of a reflection from there."""
-    offset = (x[:, None] - x)[:, :, None]  # of traces from points of the image
+    offset = (x[:, None] - x)[:, :, None]  # offsets of traces from points of the image
     distance = np.hypot(offset, z)
     time = 2 * distance / velocity / dt
-    step = 2 * np.abs(offset) / distance / velocity * dx / dt  # of the operator from a trace to the next, in samples
+    step = 2 * np.abs(offset) / distance / velocity * dx / dt  # operator's steps between traces, in samples
     width = step if anti_alias else np.zeros_like(step)
     chain = [
         ("scan", {"passes": "forward,backward"}),

@@ -9,7 +9,7 @@ from ._ffi import ffi
 from ._library import lib
 from .memory import holders, new_serial
 
-SET_HANDLER = 304  # where NumPy's table of functions for C has PyDataMem_SetHandler
+SET_HANDLER = 304  # index of PyDataMem_SetHandler in NumPy's table of functions for C
 
 
 class ArrayBlock:
@@ -42,7 +42,7 @@ class _Arrays:
     """A holder of memory.py's."""
 
     def __init__(self) -> None:
-        self._blocks: dict[int, ArrayBlock] = {}  # that jobs have been on
+        self._blocks: dict[int, ArrayBlock] = {}  # blocks that jobs have been on
         self._looked = 0  # at those that are gone: when there were so many
 
     @property

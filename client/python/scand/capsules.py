@@ -14,7 +14,7 @@ _new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_
 # The destructor has a capsule that nobody refers to any more, so it is passed on as an address.
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _python))
 _address = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _python))
-DLPACK = b"dltensor"  # of capsules that nobody has taken over; who does gives them another name
+DLPACK = b"dltensor"  # name of capsules that nobody has taken over; a consumer gives them another name
 _dlpack_name = ctypes.create_string_buffer(DLPACK)
 
 

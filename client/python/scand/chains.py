@@ -85,7 +85,7 @@ def leaves_rows(steps: tuple[Step, ...]) -> bool:
 
 
 class Shapes(NamedTuple):
-    lengths: tuple[int, ...]  # of a row before each step, and behind the last
+    lengths: tuple[int, ...]  # lengths of a row before each step, and behind the last
 
 
 def shapes_of(steps: tuple[Step, ...], operands: Sequence[StepOperand], length: int, axis: int) -> Shapes:

@@ -21,11 +21,11 @@ from .layout import Order
 from .memory import AnyArray, range_of, retire_block_of, trim_blocks
 from .watch import Watcher
 
-FLIGHTS_MOST = 192  # of the 256 jobs that the daemon takes of a connection
+FLIGHTS_MOST = 192  # at most, of the 256 jobs that the daemon takes of a connection
 QUICK_MS = 2  # at most, and half of it at least, for which a thread waits for its job in libscand, before others have their turns
 LOOK_S = 60.0  # between two looks at nothing in particular
 
-# After these the daemon is done with the job's memory. After others it may still write there.
+# Statuses after which the daemon is done with the job's memory. After others it may still write there.
 _SETTLED = frozenset((
     lib.SCAND_OK, lib.SCAND_INVALID, lib.SCAND_TOO_LARGE, lib.SCAND_NOT_FOUND, lib.SCAND_BUSY, lib.SCAND_QUOTA,
     lib.SCAND_NO_MEMORY, lib.SCAND_CANCELLED, lib.SCAND_DRAINING, lib.SCAND_DEVICE, lib.SCAND_LOST,
@@ -50,10 +50,10 @@ class Flight:
         self.reads = reads
         self.writes = writes
         self.group = group
-        self.handle: Any = None  # of libscand's job, while there is one
+        self.handle: Any = None  # libscand's job, while there is one
         self.status = -1  # enum scand_status once it is over
         self.message = ""
-        self.retry_at = 0.0  # when it is submitted again; 0: it is not
+        self.retry_at = 0.0  # time at which it is submitted again; 0: it is not
         self.give_up_at = 0.0  # until when; 0 as long as nobody was busy
         self.cancelled = False
 
@@ -391,7 +391,7 @@ class Client:
             self._nudged = False
             os.eventfd_read(self._wake)
         if self._connection is connection:
-            lib.scand_dispatch(connection.daemon)  # what it reports, it has ended jobs with
+            lib.scand_dispatch(connection.daemon)  # jobs have ended with the error that it reports
             self._settle()
 
     def _nudge(self) -> None:

@@ -14,7 +14,7 @@ from .errors import ScandError, error_of
 from .layout import Order, Pattern, Tensor
 from .memory import Importable, Place, drops
 
-IMPORTS_MOST = 192  # of the 256 buffers that the daemon takes of a connection,
+IMPORTS_MOST = 192  # at most, of the 256 buffers that the daemon takes of a connection,
 BUFFERS_MOST = 248  # with those that the connection has made
 PATTERNS_MOST = 256  # patterns of jobs that are remembered
 RETRY_S = 0.01  # after which a busy daemon is asked again, where it does not say
@@ -29,8 +29,8 @@ class _Described:
     def __init__(self, job: Any, tensors: list[Any]):
         self.job = job  # struct scand_scan, scand_reduce or scand_task
         self.tensors = tensors
-        self.places: tuple[Place, ...] = ()  # that they have,
-        self.imports = -1  # when so many imports had been given up
+        self.places: tuple[Place, ...] = ()  # places of the operands,
+        self.imports = -1  # number of imports that had been given up
 
 
 def _describe(pattern: Pattern) -> _Described:

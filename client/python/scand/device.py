@@ -25,11 +25,11 @@ from .plans import Plan, Request
 
 _COPY = Settings(False, steps=(("map", (("op", "cast"),)),), options=(("priority", "normal"), ("after_failure", "1")))
 TRIES = 3  # to copy an array to memory that was lost meanwhile
-UNIT_BYTES = 2 << 20  # of which a GPU's memory is made
-LINE_BYTES = 256  # where small arrays begin
+UNIT_BYTES = 2 << 20  # unit of a GPU's memory
+LINE_BYTES = 256  # alignment of small arrays
 CUDA = 2  # kDLCUDA
-CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # of DLPack
-DEVICE_ADDRESSES = 1 << 64  # where these begin, among those of this process
+CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # codes of DLPack
+DEVICE_ADDRESSES = 1 << 64  # where addresses of devices begin, beyond those of this process
 
 
 class _Block:
@@ -182,7 +182,7 @@ class DeviceMemory:
 
 _mapped: weakref.WeakValueDictionary[int, DeviceMemory] = weakref.WeakValueDictionary()  # by pointers
 _foreign: weakref.WeakValueDictionary[int, DeviceMemory] = weakref.WeakValueDictionary()  # by CUDA's numbers
-_small: weakref.WeakKeyDictionary[Client, tuple[DeviceMemory, int]] = weakref.WeakKeyDictionary()  # what follows is free
+_small: weakref.WeakKeyDictionary[Client, tuple[DeviceMemory, int]] = weakref.WeakKeyDictionary()  # the rest is free
 _lock = threading.Lock()
 _lent: dict[int, tuple[Any, DeviceMemory]] = {}  # arrays given away by DLPack, by the addresses of their structs
 
@@ -210,7 +210,7 @@ class DeviceArray(Elsewhere):
         self.memory = memory
         self._array = shadow
         self._offset = offset
-        self._owner = owner  # whose memory it is
+        self._owner = owner  # owner of the memory
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]

@@ -10,7 +10,7 @@ from ._ffi import ffi
 from .errors import UnsupportedError
 
 LIBRARY = "libcuda.so.1"
-DEVICE_ORDINAL, BUFFER_ID = 9, 7  # of CUpointer_attribute
+DEVICE_ORDINAL, BUFFER_ID = 9, 7  # values of CUpointer_attribute
 DESCRIPTOR = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 READ_AND_WRITE = 3
 
@@ -21,7 +21,7 @@ class Mapping(NamedTuple):
     pointer: int
     size: int
     handle: int
-    device: int  # as this process counts
+    device: int  # number of the device, as this process counts
 
 
 class Driver:

@@ -22,9 +22,9 @@ _SMALL = {word for name, word in DTYPES.items() if np.dtype(name).kind in "iu" a
 
 
 class Dtypes(NamedTuple):
-    samples: Dtype  # what the daemon reads
-    results: Dtype  # what it writes
-    final: Dtype  # what the program gets
+    samples: Dtype  # dtype that the daemon reads
+    results: Dtype  # dtype that the daemon writes
+    final: Dtype  # dtype that the program gets
 
 
 def _class(dtype: Dtype) -> str:

@@ -26,7 +26,7 @@ from .plans import Plan, Request, scheme_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-TRIES = 3  # of a job that was lost with its worker, where what it is made of is there still
+TRIES = 3  # tries of a job that was lost with its worker, where its input is still there
 
 Passes = Union[str, Sequence[str]]
 ChainStep = Union[str, tuple[str, Mapping[str, Any]]]  # an operation, and its parameters
@@ -300,7 +300,7 @@ def submit_reduce(
     return _submitted(_reduce_request(x, op, **options), client)
 
 
-_USUAL = {"scan": {"passes": "forward"}, "reduce": {"reduction": "sum"}}  # what a step does that says nothing
+_USUAL = {"scan": {"passes": "forward"}, "reduce": {"reduction": "sum"}}  # parameters of a step that gives none
 
 
 def _grows(operation: str, parameters: Mapping[str, Any]) -> bool:

@@ -23,7 +23,7 @@ class Job:
     def __init__(self, client: Client, plan: Plan):
         self._client = client
         self._plan = plan
-        self._lock = threading.Lock()  # of the end, which one thread makes of it
+        self._lock = threading.Lock()  # held by the one thread that ends the job
         self._ended = False
         self._value: Any = None
         self._error: Optional[BaseException] = None

@@ -44,7 +44,7 @@ class Settings:
 class Tensor(NamedTuple):
     """A struct scand_tensor but for where it lies. The dtype is an enumerator."""
 
-    name: str  # of the member that it is
+    name: str  # name of the operand
     dtype: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -66,7 +66,7 @@ class Order(NamedTuple):
 
     pattern: Pattern
     places: tuple[Place, ...]
-    operands: tuple[tuple[int, Tensor, Place], ...] = ()  # of steps, by number
+    operands: tuple[tuple[int, Tensor, Place], ...] = ()  # operands of steps, by number
 
 
 @functools.lru_cache(maxsize=64)

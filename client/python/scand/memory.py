@@ -28,7 +28,7 @@ LINE_BYTES = 64  # arrays begin at multiples: no two share a cache line
 PAGE_BYTES = mmap.PAGESIZE
 SMALL_BLOCK_BYTES = 1 << 20  # the first block for small arrays; the next ones are as large as all before
 LARGE_BYTES = 16 << 20  # from here on an array begins a block of its own, or takes one that was given back
-KEPT_BYTES = 1 << 30  # of blocks that nobody uses, kept for the next arrays
+KEPT_BYTES = 1 << 30  # blocks that nobody uses, kept for the next arrays
 BINNED_BYTES = 64 << 10  # up to here, spans wait in bins for their like,
 BINNED_MOST = 8  # so many in each
 BINS_MOST = 64
@@ -41,7 +41,7 @@ _address = operator.attrgetter("address")
 class Importable(Protocol):
     """Memory of which a connection makes one buffer, when a job first uses it."""
 
-    serial: int  # of new_serial()
+    serial: int  # number from new_serial()
     address: int
     size: int
 
@@ -63,7 +63,7 @@ class Elsewhere:
     """An array that this process cannot read: it is in a device's memory. It has NumPy's names of what is told of arrays."""
 
     base = None
-    client: Any = None  # which functions use that are given none
+    client: Any = None  # client that functions use when they are given none
     place: Place
     range: Range
     dtype: np.dtype[Any]
@@ -194,7 +194,7 @@ class Place(NamedTuple):
     offset: int
 
 
-Span = tuple[Block, int, int]  # of bytes: offset and size
+Span = tuple[Block, int, int]  # bytes of a block: offset and size
 
 
 class Region:

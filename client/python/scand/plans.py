@@ -17,7 +17,7 @@ from .files import file_place_of
 from .layout import RANK_MOST, Order, Settings, Tensor, pattern_of, tensor_of, word_of
 from .memory import AnyArray, Elsewhere, Place, Region, allocate, asarray, place_of, range_of
 
-PIECE_BYTES = 4 << 20  # of ordinary memory that is copied while the piece before it is computed
+PIECE_BYTES = 4 << 20  # ordinary memory that is copied while the piece before it is computed
 PIECES_MOST = 64
 
 Slices = tuple[slice, ...]
@@ -38,9 +38,9 @@ class Request:
     form: Optional[str] = None
     coefficients: Optional[ArrayLike] = None
     keepdims: bool = False
-    operands: tuple[StepOperand, ...] = ()  # of steps
-    client: Optional[Client] = None  # whose device's memory results are in, where the samples are in a device's
-    given_out: Any = None  # what the program gave as `out`, where that is an array of another package
+    operands: tuple[StepOperand, ...] = ()  # operands of steps
+    client: Optional[Client] = None  # client whose device's memory results are in, where the samples are in a device's
+    given_out: Any = None  # the program's `out`, where that is an array of another package
     to_host: bool = False  # results are in this process's memory wherever the samples are
 
 
@@ -86,8 +86,8 @@ class Scheme(NamedTuple):
 
     dtypes: Dtypes
     axis: int
-    target_shape: tuple[int, ...]  # of what jobs write: of a reduction with one element along the axis
-    final_shape: tuple[int, ...]  # of what the program gets
+    target_shape: tuple[int, ...]  # shape that jobs write: of a reduction with one element along the axis
+    final_shape: tuple[int, ...]  # shape that the program gets
 
 
 @functools.lru_cache(maxsize=1024)

@@ -15,7 +15,7 @@ from .memory import AnyArray, empty
 
 Order = Literal[">", "<"]
 
-TEXT_BYTES = 3200  # of each textual header
+TEXT_BYTES = 3200  # bytes of each textual header
 BINARY_BYTES = 400
 TRACE_HEADER_BYTES = 240
 END_TEXT = "((SEG: EndText))"  # in the last extended header, where a file does not say how many there are

@@ -12,7 +12,7 @@
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/ui/text.h"
 
-#define TEXT_COLUMN 28 /* where the help says what an option does */
+#define TEXT_COLUMN 28 /* column at which the help of an option begins */
 #define WORD_BYTES  32 /* room for the longest word of any list */
 
 const struct option_row common_options[] = {COMMON_OPTIONS, {0}};

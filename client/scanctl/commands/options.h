@@ -60,7 +60,7 @@ struct option_row {
     const char *name;     /* --NAME */
     int id;               /* the number that the handler gets */
     char letter;          /* -L; 0: none */
-    const char *argument; /* what the help calls its value; NULL: no value */
+    const char *argument; /* name of the value in the help; NULL: no value */
     int values;
     const char *text; /* the help's text; its lines are broken */
 };

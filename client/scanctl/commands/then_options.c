@@ -10,7 +10,7 @@
 static const struct setting {
     const char *name, *option; /* NAME= in a step; what messages call it */
     enum scand_list list;
-    size_t offset; /* of the member, an enum */
+    size_t offset; /* offset of the member, an enum */
 } settings[] = {
     {"kind=", "then kind", SCAND_LIST_KIND, offsetof(struct scand_step, kind)},
     {"op=", "then op", SCAND_LIST_OPERATOR, offsetof(struct scand_step, op)},

@@ -193,7 +193,7 @@ int input_expect_end(struct input *input, struct error *error)
     char byte;
     uint64_t count = 1, position = input->position;
     if (input->sized)
-        return 0; /* its size was compared before */
+        return 0; /* the size was compared before */
     int result = input_read_most(input, &byte, &count, error);
     if (!result && count)
         return fail(error, EX_DATAERR,

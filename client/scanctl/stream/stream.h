@@ -42,7 +42,7 @@ struct stream {
     struct output *output;
     struct printer *printer;                    /* prints results as text; NULL: they go into the output */
     struct operand_file *further;               /* operand files, as many as the partition has */
-    const char *name;                           /* what progress calls it; NULL: no progress is shown */
+    const char *name;                           /* name that progress shows; NULL: no progress is shown */
     void (*begun)(void *context, uint64_t job); /* gets the number by which people know the job; NULL: not called */
     void *context;
     /* stream_run sets what follows. */

@@ -48,7 +48,7 @@ static void job_finish(struct service *service, struct job *job)
     feed_leave(service, job);
     reading_forget(job);
     offsets_drop(client, job_disown_offsets(job), job->rows.row_count + 1);
-    reading_next(client); /* it may have waited for this one */
+    reading_next(client); /* the next may have waited for this one */
     client_unhold(client);
     job_destroy(&service->spare_jobs, job);
     service_check_drained(service);

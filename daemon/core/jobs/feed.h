@@ -9,7 +9,7 @@
 /* Checks that each chunk of a planned job can be read, as far as it is known, and gives the job its loads, if it reads
  * files: 0, or -EINVAL or -ENOMEM and *error. */
 int feed_begin(struct job *job, struct error *error);
-/* Queues such a job, of which from now on what it needs is read. */
+/* Queues a job that reads files; from now on its bytes are read. */
 void feed_join(struct service *service, struct job *job);
 /* The job has ended: so do its loads, those that are read when that is done. */
 void feed_leave(struct service *service, struct job *job);

@@ -17,16 +17,16 @@ struct job;
 /* A place for one, of which a client has LIMIT_CLIENT_GROUPS. */
 struct group {
     uint64_t number;                  /* 0: the place is free */
-    uint64_t rows;                    /* that it has in all, as its client says; 0: it does not know */
-    uint64_t rows_done;               /* of its jobs that have succeeded */
-    uint64_t bytes;                   /* of all its jobs so far */
-    unsigned jobs;                    /* that have not ended */
-    uint64_t begun_us;                /* when it was begun, */
+    uint64_t rows;                    /* rows that the group has in all, as its client says; 0: it does not know */
+    uint64_t rows_done;               /* rows of its jobs that have succeeded */
+    uint64_t bytes;                   /* bytes of all its jobs so far */
+    unsigned jobs;                    /* jobs that have not ended */
+    uint64_t begun_us;                /* time at which it was begun, */
     uint64_t started_us;              /* and when the first of its jobs that have ended was started; 0: none was */
-    bool cancelled;                   /* its further jobs are refused */
-    uint32_t priority;                /* of its latest job */
+    bool cancelled;                   /* true when further jobs of it are refused */
+    uint32_t priority;                /* priority of the latest job */
     char name[LIMIT_NAME_BYTES];      /* "" where it has none of its own */
-    char operation[LIMIT_NAME_BYTES]; /* what its latest job computes, in words */
+    char operation[LIMIT_NAME_BYTES]; /* operation of the latest job, in words */
 };
 
 /* Opens a group in a free place. 0, or -errno and *error. */

@@ -65,7 +65,7 @@ struct job {
                                 compute */
     uint64_t long_bytes;     /* bytes beyond which a row is a long one; 0: no row is */
     struct loads *loads;     /* owned; what it reads of files (loads.h); NULL: nothing */
-    struct values values;    /* what is to be checked before the first row is handed out */
+    struct values values;    /* values to be checked before the first row is handed out */
     uint64_t next_row;       /* the first row not handed out, or, if it is a long one, not done */
     uint64_t rows_done;
     unsigned in_flight;         /* chunks with the device */
@@ -156,7 +156,7 @@ bool job_fits_device(const struct job *job, const struct device *device);
 bool job_is_small(const struct job *job, uint64_t small_bytes, bool ragged);
 /* True when some of its memory is not pinned. */
 bool job_is_staged(const struct job *job);
-bool job_is_empty(const struct job *job); /* it has nothing to compute */
+bool job_is_empty(const struct job *job); /* true when the job has nothing to compute */
 bool job_has_rows(const struct job *job); /* not yet handed out, or, of a long one, not done */
 /* True when the next row of a job that has some is a long one: a device has it for a while, leaves it off, and goes on
  * with it when it is handed out again. Such rows are with a device one at a time. */

@@ -21,7 +21,7 @@ enum gather { GATHER_ALL, GATHER_ROWS, GATHER_COLUMNS };
 /* Bytes of a file, in lines, and where these lie in the block. */
 struct load_part {
     struct buffer *buffer; /* held while it is read; NULL: the operand is in no file, or has no bytes */
-    struct extent extent;  /* of the buffer, from the first byte to the last */
+    struct extent extent;  /* bytes of the buffer, from the first to the last */
     enum gather gather;
     uint64_t lines, width_bytes, pitch_bytes;
     uint64_t at, packed_bytes; /* the first line, and from one to the next */
@@ -34,14 +34,14 @@ struct load {
     struct service *service;
     struct user *user; /* held */
     bool done;         /* the readers are done with it */
-    uint64_t until_us; /* when it has to be */
+    uint64_t until_us; /* time by which it has to be read */
     bool of_values;    /* for a check of values: what comes next of them */
     uint64_t first, count;
     struct block *block;
     uint64_t size_bytes;
     struct load_part parts[LIMIT_JOB_OPERANDS]; /* by operand */
-    uint32_t part;                              /* that is read now, */
-    uint64_t part_bytes;                        /* of which so much has been */
+    uint32_t part;                              /* part that is read now, */
+    uint64_t part_bytes;                        /* and how many of its bytes have been read */
     uint64_t read_bytes;
     struct error error; /* code 0: all has been read */
     /* The chunk's layout, once it is with a device. */
@@ -56,7 +56,7 @@ struct loads {
     unsigned count;
     uint64_t next_row; /* the first without a load */
     bool clear;        /* no earlier job is to write what it reads */
-    uint64_t seen;     /* what its lane had become when that was looked at, + 1; 0: it was not */
+    uint64_t seen;     /* state of its lane when that was last looked at, + 1; 0: it was not */
 };
 
 /* True when some operand is in a file. */

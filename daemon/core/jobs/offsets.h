@@ -12,7 +12,7 @@
 /* A copy that is made bit by bit, so that no thread is busy with one for long. Whoever begins it frees its values. */
 struct offsets_copy {
     uint64_t *values;
-    uint64_t count, done; /* of offsets: in all, and copied so far */
+    uint64_t count, done; /* offsets: in all, and copied so far */
     uint64_t longest;     /* samples of the longest row so far */
     uint64_t most;        /* allowed: the input's samples */
     const unsigned char *from;

@@ -14,16 +14,16 @@
 struct request_operand {
     const struct msg_tensor *tensor; /* NULL: the job has no such operand */
     const char *name;
-    uint32_t step; /* of a further one */
+    uint32_t step; /* step of a further operand */
     enum access access;
-    enum follows follows;     /* of the output, once its steps have been checked */
-    enum operand_class class; /* of a further one */
+    enum follows follows;     /* relation of the output to rows, once the steps have been checked */
+    enum operand_class class; /* dtypes of a further operand */
     uint64_t length;          /* elements along the axis, once the steps have been checked */
 };
 
 struct request {
     const struct msg_job_run_params *params;
-    bool submitted; /* it came by job.submit */
+    bool submitted; /* true for a job that came by job.submit */
     uint32_t operand_count;
     struct request_operand operands[LIMIT_JOB_OPERANDS];
     /* For each step of params: how many of the steps up to it are not in the message, since a step there stands for

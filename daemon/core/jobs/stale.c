@@ -77,7 +77,7 @@ void stale_replace(struct client *client, const struct job *job)
 /* Stops the jobs that were to read what the failed job was to write. */
 static bool stop_readers_of(struct service *service, const struct job *failed, const struct operand *written)
 {
-    struct extent left = written->extent; /* that no job in between replaces */
+    struct extent left = written->extent; /* bytes that no job in between replaces */
     bool stopped = false;
     for (struct job *job = failed->peer_before; job && !is_empty(&left); job = job->peer_before) {
         if (job->outcome.code)

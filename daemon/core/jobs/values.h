@@ -14,9 +14,9 @@ struct chunk;
 
 /* A job's values that are yet to be checked. All zeros: none. */
 struct values {
-    uint32_t operand, step;      /* whose values are next, and of which step that is; operand 0: all are checked */
+    uint32_t operand, step;      /* operand whose values are next, and its step; operand 0: all are checked */
     uint64_t row, element;       /* the first of them */
-    uint64_t from, below;        /* its values must be from one to below the other */
+    uint64_t from, below;        /* range of allowed values, from one to below the other */
     bool out;                    /* a chunk of them is with a device */
     struct step_operand checked; /* the part of the operand that this chunk reads */
 };

@@ -17,7 +17,7 @@ struct block {
     unsigned char *base;   /* NULL: not made yet */
     uint64_t size_bytes;   /* whole pages */
     uint64_t pinned_bytes; /* from the beginning; all of it unless `staged` */
-    bool staged;           /* it could not be pinned */
+    bool staged;           /* true when the block could not be pinned */
     struct block *next;
 };
 

@@ -23,7 +23,7 @@ struct buffer {
     struct span span;  /* the memory; base is NULL until it is prepared */
     struct user *user; /* held */
     uint64_t id;       /* a number among the buffers of its client */
-    unsigned holds;    /* how many the client, jobs and helpers have */
+    unsigned holds;    /* references of the client, jobs and helpers */
     struct buffer *next;
 
     struct extent stale;  /* bytes that a failed job was to write (stale.h); empty: none */
@@ -31,12 +31,12 @@ struct buffer {
                              told yet */
 
     struct device *device;      /* the device of device memory (of BUFFER_FOREIGN once it is prepared), else NULL */
-    struct pool_run run;        /* of BUFFER_POOL */
-    int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared; of BUFFER_FILE */
+    struct pool_run run;        /* segments of BUFFER_POOL */
+    int fds[LIMIT_MESSAGE_FDS]; /* descriptors of BUFFER_IMPORT, until it is prepared; of BUFFER_FILE */
     size_t fd_count;
     size_t lent_fds;            /* descriptors that count for its user while it is prepared */
     uint64_t maps;              /* memory maps that count for its user */
-    uint64_t counted_files;     /* the same of open files */
+    uint64_t counted_files;     /* open files, counted likewise */
     bool checked;               /* the descriptors have been checked */
     uint64_t filled_bytes;      /* bytes from the beginning that are known to have pages */
     uint64_t promised_bytes;    /* pages that are still to be made */
@@ -48,7 +48,7 @@ struct buffer {
     struct files files; /* the files of host memory, where its client may have the same memory as another buffer */
     bool aliased;       /* another buffer of its client's is the same memory, in part, or has been */
 
-    enum scand_sharing sharing;       /* of BUFFER_EXPORTABLE */
+    enum scand_sharing sharing;       /* sharing of BUFFER_EXPORTABLE */
     struct exported_memory *exported; /* the memory of BUFFER_EXPORTABLE and BUFFER_FOREIGN, once it is prepared */
     bool exporting;                   /* a helper makes a ticket for it */
     struct export_ticket ticket;      /* the ticket of BUFFER_FOREIGN; its descriptor until it has been prepared */

@@ -8,7 +8,7 @@
 
 #include "daemon/core/loop.h"
 
-#define LOOP_BYTES MIB(1) /* that may be freed in the loop, some 0.1 ms */
+#define LOOP_BYTES MIB(1) /* memory that may be freed in the loop, some 0.1 ms */
 
 /* Descriptors are closed one at a time: the last descriptor of a file frees all its pages, which takes a second for 10
  * GiB. */
@@ -16,7 +16,7 @@ struct closing {
     struct work work; /* first */
     struct service *service;
     struct user *user; /* held */
-    size_t counted;    /* of the user's descriptors that threads have */
+    size_t counted;    /* descriptors of the user that threads have */
     size_t count;
     int fds[LIMIT_MESSAGE_FDS];
 };

@@ -17,7 +17,7 @@
 #define PIN_UNITS_AT_ONCE 4
 
 struct pin_units {
-    unsigned char *states; /* of each */
+    unsigned char *states; /* state of each unit */
     size_t count;
     size_t left;   /* not pinned */
     size_t front;  /* all units before it are pinned */

@@ -33,14 +33,14 @@
  * inode is not described: a client may have written to it. All zeros describes none. */
 struct pool_record {
     _Atomic ino_t inode;
-    _Atomic uid_t user;   /* the same as in struct segment */
-    atomic_bool taken;    /* the same */
-    atomic_bool released; /* the same */
+    _Atomic uid_t user;   /* user, as in struct segment */
+    atomic_bool taken;    /* taken, as in struct segment */
+    atomic_bool released; /* released, as in struct segment */
 };
 
 /* The keeper of memory beyond the end of this process. */
 struct pool_keeper {
-    struct pool_record *records; /* of all segments that are made beforehand, by index */
+    struct pool_record *records; /* records of all segments that are made beforehand, by index */
     /* Keeps a memfd as the segment's memory from now on; -1: the segment has none. Any thread may call this. If it
      * fails, the record has another inode, so nothing more depends on it. */
     void (*keep)(void *context, size_t index, int fd);
@@ -49,15 +49,15 @@ struct pool_keeper {
 
 struct segment {
     int fd;                     /* -1: not made, or making it failed */
-    bool pinned;                /* it has all its pages, and the device has pinned them */
-    bool released;              /* its last user has said that it is done with it */
+    bool pinned;                /* true when it has all its pages, and the device has pinned them */
+    bool released;              /* true when its last user has said that it is done with it */
     bool taken;                 /* a run has it, or is to drop it */
     unsigned char class;        /* the index of its class */
     uid_t user;                 /* the user who had it last; POOL_NOBODY: nobody */
     uint64_t paged_bytes;       /* bytes that have pages, while it is made */
-    uint64_t filled_bytes;      /* the same, that its memfd has already */
-    uint64_t collapsed_bytes;   /* of those with pages, that the filler has made large pages of, as far as it can */
-    struct file file;           /* its memfd; the index says nothing */
+    uint64_t filled_bytes;      /* bytes that its memfd had already, likewise */
+    uint64_t collapsed_bytes;   /* bytes with pages that the filler has made large pages of, as far as it can */
+    struct file file;           /* memfd of the segment; the index says nothing */
     struct pool_record *record; /* NULL: nobody keeps it */
     struct segment *next;       /* in the list of segments that a run drops */
 };
@@ -68,7 +68,7 @@ struct pool_class {
     uint64_t segment_bytes;
     size_t count;
     struct segment *segments;
-    unsigned char *base; /* of the first segment; NULL without segments */
+    unsigned char *base; /* address of the first segment; NULL without segments */
 };
 
 #define POOL_CLASSES 13
@@ -78,7 +78,7 @@ struct pool {
     const struct pool_keeper *keeper;        /* NULL: there is none */
     struct pool_class classes[POOL_CLASSES]; /* by size */
     uint64_t made_bytes;                     /* memory of all segments that exist, or are being made */
-    uint64_t made_small;                     /* how many of those are not of the largest class */
+    uint64_t made_small;                     /* made segments that are not of the largest class */
     struct stock bytes, files;               /* memory of the pool, and small segments (LIMIT_POOL_FILES), in use */
     struct page_budget page_budget;          /* for pages of imported memory */
     unsigned filling;                        /* segments that pool_fill_begin has taken */

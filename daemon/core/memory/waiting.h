@@ -9,7 +9,7 @@
 #include "daemon/core/call.h"
 
 struct waiting {
-    struct waiting *next; /* of its user's */
+    struct waiting *next; /* next request of the same user */
     struct client *client;
     uint32_t msgid;
     uint64_t size_bytes, deadline_us;

@@ -26,8 +26,8 @@ struct asked {
 
 struct operation {
     const struct step_kernel *kernel; /* NULL: a scan or a reduction */
-    uint64_t most_samples;            /* of a row that a step takes; 0: as many as rows may have */
-    bool divides;                     /* of rows of one length they may be more: threads share a row */
+    uint64_t most_samples;            /* samples of a row that a step takes; 0: as many as rows may have */
+    bool divides;                     /* true when rows of one length may be longer, since threads share a row */
     /* Checks parameters and dtypes, and sets step->rule, its accumulator never being AUTO, or step->parameters. Returns
      * 0, or -EINVAL and *error. */
     int (*check)(const struct asked *asked, struct step *step, struct error *error);

@@ -26,7 +26,7 @@ struct job;
 
 struct fair_user {
     struct ring ring;  /* first; among the users with a queue */
-    struct ring *turn; /* whose turn it is of its lanes with a queue; NULL: the user stands in no ring */
+    struct ring *turn; /* lane whose turn it is, of those with a queue; NULL: the user stands in no ring */
     uint64_t weight;   /* from 1 */
     /* Device time had, on all devices, divided by the weight: users are compared by it, on each device by its own. */
     uint64_t account_ns[LIMIT_DEVICES];

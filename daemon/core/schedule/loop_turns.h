@@ -16,14 +16,14 @@
 
 struct turn_user {
     struct ring ring;     /* first; among the users with a client that is ready */
-    struct ring *clients; /* that are ready; NULL: it stands in no ring itself */
-    uint64_t had_us;      /* of the loop's time */
+    struct ring *clients; /* clients that are ready; NULL: the user stands in no ring itself */
+    uint64_t had_us;      /* time of the loop that the user has had */
 };
 
 struct turn_client {
     struct ring ring; /* first; among the ready clients of its user */
     struct turn_user *user;
-    bool ready; /* it stands in that ring */
+    bool ready; /* true while it stands in that ring */
 };
 
 struct turns {

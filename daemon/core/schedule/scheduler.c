@@ -5,7 +5,7 @@
 /* The rate that is guessed until a chunk has come back: a GB/s, weighing as much as a small chunk. */
 static const struct rate rate_guess = {.bytes = 1000, .us = 1};
 
-/* What a small chunk is charged at most: what so few bytes take on a slow processor. Its estimate may be of others'
+/* The most that a small chunk is charged: the time of so few bytes on a slow processor. Its estimate may be of others'
  * rates, which are as low as they like to make them. */
 #define SMALL_CHARGE_US 200
 

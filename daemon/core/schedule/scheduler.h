@@ -69,14 +69,14 @@ struct station {
     unsigned out;             /* chunks in flight */
     uint64_t out_bytes;       /* bytes to be moved for them, */
     uint64_t small_out_bytes; /* and of that, for those in small slots */
-    struct rate rate;         /* of its chunks */
-    double small_us;          /* how long small chunks took lately; 0: there was none */
+    struct rate rate;         /* rate of its chunks */
+    double small_us;          /* time that small chunks took lately; 0: there was none */
     uint64_t level_ns, highest_ns;
 };
 
 struct scheduler {
-    struct ring *turn;                      /* whose turn it is of the users with a queue */
-    struct rate rate;                       /* of all chunks, for users and devices that have none yet */
+    struct ring *turn;                      /* user whose turn it is, of those with a queue */
+    struct rate rate;                       /* rate of all chunks, for users and devices that have none yet */
     struct station stations[LIMIT_DEVICES]; /* by the device's number */
     unsigned station_count;
     uint64_t small_bytes; /* the size of a small job, at most, at some device */

@@ -111,7 +111,7 @@ uint32_t service_describe_users(struct service *service, uint64_t *from, struct 
 {
     const struct user *slots = service->users.slots;
     const uint64_t first = *from, end = service->users.slot_count;
-    uint64_t busy_ns[LIMIT_MAPS] = {0}; /* of connections that are open */
+    uint64_t busy_ns[LIMIT_MAPS] = {0}; /* busy time of connections that are open */
     uint32_t count = 0;
     service_charge_devices(service);
     for (const struct client *client = service->clients; client; client = client->next) {

@@ -15,14 +15,14 @@
 struct device_time {
     uint64_t busy_us;
     uint64_t read_us; /* time up to which charges are computed */
-    uint64_t each_ns; /* what a chunk of DEVICE_TIME_WEIGHT that was out all the time would have paid by now */
-    uint64_t rest;    /* that could not be shared out, of a nanosecond DEVICE_TIME_WEIGHT */
+    uint64_t each_ns; /* time that a chunk of DEVICE_TIME_WEIGHT that was out all the time would have paid by now */
+    uint64_t rest;    /* remainder that could not be shared out, of a nanosecond DEVICE_TIME_WEIGHT */
     uint64_t weight;  /* weight of all chunks that are out */
     unsigned count;
     struct charged {
         uint64_t *account_ns;
         uint64_t weight;
-        uint64_t from_ns; /* what each_ns was when it had paid last */
+        uint64_t from_ns; /* each_ns at the time of the last payment */
     } out[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS];
 };
 

@@ -6,7 +6,7 @@
 
 /* Largest pitch that cudaMemcpy2D takes on every device. */
 #define PITCH_MAX INT32_MAX
-#define PARTS_MAX 8 /* of a line, copied at once */
+#define PARTS_MAX 8 /* parts of a line, copied at once */
 
 static bool is_rows(const struct side *side)
 {

@@ -22,10 +22,10 @@ struct side {
     uint64_t first, count;
     const struct span *span;
     const int64_t *outer_strides;
-    uint64_t length; /* of a row: samples, one result, or a vector of its own */
+    uint64_t length; /* elements of a row: samples, one result, or a vector of its own */
     int64_t stride;  /* from sample to sample */
     uint64_t item_bytes;
-    unsigned char *address; /* of sample 0 of row 0 */
+    unsigned char *address; /* address of sample 0 of row 0 */
     enum transport transport;
     bool shared;  /* one row is that of all: only it is copied */
     bool by_rows; /* an element for each row */

@@ -31,8 +31,8 @@ enum stage { STAGE_GATHER, STAGE_UPLOAD, STAGE_KERNEL, STAGE_DOWNLOAD, STAGE_SCA
  * the device to others. It has memory of its own, as the device's is theirs then.
  */
 struct long_row {
-    uint32_t step;  /* of its chunk, and */
-    uint64_t range; /* of that, what is queued next */
+    uint32_t step;  /* step of its chunk, and */
+    uint64_t range; /* range of that step that is queued next */
     void *workspace, *between;
     uint64_t workspace_bytes, between_bytes;
     struct long_row *next; /* among those to be freed */
@@ -47,19 +47,19 @@ struct kept {
 
 struct slot {
     unsigned char *memory;
-    unsigned char *pinned; /* where rows are staged, each where it lies in `memory`; NULL until one is */
+    unsigned char *pinned; /* pinned memory where rows are staged, each where it lies in `memory`; NULL until one is */
     cudaEvent_t passed[STAGES];
-    enum stage stage; /* that its chunk is in; STAGES: it is done */
+    enum stage stage; /* stage that its chunk is in; STAGES: it is done */
     uint64_t started_us;
     uint64_t entered_us; /* the stage, or what was queued last of a long row */
     uint64_t took_us[STAGES];
     struct chunk *chunk, copied;                      /* NULL: it is free. copied: as its samples travel */
-    struct scan_rows joined;                          /* those of `copied`, of ragged rows */
-    struct sides sides;                               /* of `copied` */
-    uint64_t kept_job;                                /* of whose operands it keeps some, or 0 */
+    struct scan_rows joined;                          /* rows of `copied`, of ragged rows as one */
+    struct sides sides;                               /* sides of `copied` */
+    uint64_t kept_job;                                /* job of whose operands it keeps some, or 0 */
     struct kept kept[LIMIT_JOB_OPERANDS];             /* by number */
-    struct scan_rows rows, between;                   /* as kernels take them */
-    struct step_operand operands[LIMIT_JOB_OPERANDS]; /* the same, of a chunk that is not plain */
+    struct scan_rows rows, between;                   /* rows as kernels take them */
+    struct step_operand operands[LIMIT_JOB_OPERANDS]; /* operands as kernels take them, of a chunk that is not plain */
     struct long_row *row;                             /* NULL: the chunk is none */
     bool gathers, scatters;
     struct stage_task task;
@@ -81,9 +81,9 @@ struct cuda_device {
     int index;
     cudaStream_t streams[STAGES], long_stream;
     struct slot slots[SLOTS];
-    struct slot *out[SLOTS]; /* those that have a chunk, oldest first */
+    struct slot *out[SLOTS]; /* slots that have a chunk, oldest first */
     unsigned out_count;
-    uint64_t passed_us[STAGES]; /* when the last chunk passed */
+    uint64_t passed_us[STAGES]; /* time at which the last chunk passed each stage */
     struct cuda_small small;
     struct cuda_stage *stage;         /* NULL until something is staged */
     uint64_t waited_us;               /* since when nothing has finished, while chunks are out */
@@ -91,7 +91,7 @@ struct cuda_device {
     struct grown workspace, memories; /* memories: for values between steps of chunks that are not plain */
     void *spare;                      /* a long row's workspace that none has, or NULL */
     uint64_t spare_bytes;
-    uint64_t taken_bytes;                /* of device memory; any thread's */
+    uint64_t taken_bytes;                /* device memory in use; any thread's */
     _Atomic(struct long_row *) unwanted; /* to be freed before more is taken; any thread's */
 };
 

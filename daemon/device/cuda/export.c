@@ -34,9 +34,9 @@ enum means { MEANS_MALLOC, MEANS_CREATE, MEANS_OPEN_HANDLE, MEANS_MAP_DESCRIPTOR
 struct cuda_export {
     struct exported_memory memory; /* first */
     enum means means;
-    uint64_t allocation_bytes;           /* of memory of ours, and of a mapping */
-    void *begin;                         /* of the allocation */
-    CUmemGenericAllocationHandle handle; /* of MEANS_CREATE */
+    uint64_t allocation_bytes;           /* bytes of memory of ours, and of a mapping */
+    void *begin;                         /* beginning of the allocation */
+    CUmemGenericAllocationHandle handle; /* handle of MEANS_CREATE */
 };
 
 static void *driver_find(const char *name)

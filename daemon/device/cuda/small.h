@@ -16,7 +16,7 @@
 #define SMALL_BYTES KIB(256)
 
 #define SMALL_BATCHES 8
-#define SMALL_CHUNKS  SCAN_TOGETHER /* of a batch */
+#define SMALL_CHUNKS  SCAN_TOGETHER /* chunks of a batch */
 
 struct small_batch {
     cudaStream_t stream;

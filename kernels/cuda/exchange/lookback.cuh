@@ -14,7 +14,7 @@ struct lookback_position {
     unsigned first; /* member of the group */
     int position, count;
     int met;      /* members that a pass meets before it */
-    int distance; /* of this lane's member, that many places before it; in 1 to `met` where it is met */
+    int distance; /* distance of this lane's member before this one; in 1 to `met` where it is met */
 };
 
 template <bool Backward> DEVICE struct lookback_position lookback_position_of(unsigned members, unsigned index)

@@ -12,8 +12,8 @@
 #include "kernels/cuda/lane/accumulator.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 
-#define SPINE_THREADS       1024 /* of a thread block that goes through all levels */
-#define SPINE_LEVEL_THREADS 256  /* of one of several that share one level */
+#define SPINE_THREADS       1024 /* threads of a thread block that goes through all levels */
+#define SPINE_LEVEL_THREADS 256  /* threads of one of several thread blocks that share one level */
 
 /* One level: totals to exclusive prefixes, and the groups' totals to `totals`. By one of so many threads. */
 template <class Sum, bool Backward>

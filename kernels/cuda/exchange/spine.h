@@ -32,7 +32,7 @@ static inline bool scan_level_is_alone(uint64_t members, uint64_t rows)
     return members <= SCAN_LEVEL_ALONE || rows > SCAN_GRID_MAX;
 }
 
-/* Queues such a launch for one level of rows, by spine_up_kernel or spine_down_kernel. */
+/* Queues the launch of one level of rows, by spine_up_kernel or spine_down_kernel. */
 cudaError_t scan_level_launch(const void *kernel, void *level, uint64_t sums_per_row, uint64_t rows, uint64_t members,
                               cudaStream_t stream);
 

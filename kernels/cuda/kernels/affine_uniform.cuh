@@ -20,7 +20,7 @@ template <class T> struct affine_factors {
  * be. */
 template <class T> struct affine_powers {
     affine_factors<T> leaves, tiles, last_leaves, last_tiles;
-    int length; /* of the order block that the last ones are for, or 0 */
+    int length; /* samples of the order block that the last ones are for, or 0 */
 };
 
 /* Makes factors, by one warp. The network multiplies as it joins maps (affine_accumulator.cuh). It is written out here:

@@ -5,7 +5,7 @@
 
 struct cluster_variant {
     const void *kernel;
-    int warps; /* of a thread block, at most */
+    int warps; /* warps of a thread block, at most */
     size_t warp_bytes, sum_bytes;
 };
 

@@ -25,7 +25,7 @@
 #include "kernels/cuda/warp/item_io.cuh"
 
 #define CLUSTER_EXCHANGES 2
-#define CLUSTER_TILES     2 /* of a warp: they have more to do at a time than one */
+#define CLUSTER_TILES     2 /* tiles of a warp: they have more to do at a time than one */
 
 /* Registers for two tiles. Of warps with as many registers as in f64 an SM has twenty, better in two thread blocks. */
 template <class Sum> constexpr int cluster_registers = sizeof(typename Sum::sample) == 8 ? 96 : 64;
@@ -39,11 +39,11 @@ template <class Sum> constexpr int cluster_warps = sizeof(typename Sum::sample) 
 #define CLUSTER_BUFFER    ((CLUSTER_LINES * CLUSTER_LINE + CLUSTER_ALIGNMENT - 1) / CLUSTER_ALIGNMENT * CLUSTER_ALIGNMENT)
 
 struct cluster_plan {
-    CUtensorMap map; /* of the input, */
-    char *origin;    /* which it has from here on */
+    CUtensorMap map; /* tensor map of the input */
+    char *origin;    /* address from which on the map describes the input */
     struct scan_plan scan;
-    int tiles;       /* of a row */
-    int block_tiles; /* of a thread block, but for the last one of a row */
+    int tiles;       /* tiles of a row */
+    int block_tiles; /* tiles of a thread block, but for the last one of a row */
 };
 
 template <class Sum> struct cluster_shared {
@@ -59,7 +59,7 @@ template <class Sum> struct cluster_shared {
 template <class Sum> struct cluster_exchange {
     mbarrier *published;
     typename Sum::sum *totals, *carries;
-    int number; /* of the exchange */
+    int number; /* number of the exchange */
 };
 
 /* The leaves that a lane has of its warp's tiles. */

@@ -9,7 +9,7 @@
 #include "kernels/scan.h"
 
 #define CLUSTER_SIZE_MAX 8  /* thread blocks, as on every device that has clusters */
-#define CLUSTER_WARPS    32 /* of a thread block, at most */
+#define CLUSTER_WARPS    32 /* warps of a thread block, at most */
 
 struct scan_cluster_device {
     void *encode; /* the driver's function that makes tensor maps */

@@ -8,7 +8,7 @@ static_assert(SCAN_DIRECT_COLUMNS == direct_columns(1) && SCAN_DIRECT_LEVELS == 
 
 struct direct_kernel {
     const void *kernel;
-    int sum_bytes, leaves; /* of a thread */
+    int sum_bytes, leaves; /* bytes of a sum, leaves of a thread */
 };
 
 template <class Narrow, class Wide = Narrow> static constexpr struct direct_kernel direct_by()

@@ -47,7 +47,7 @@ template <bool Backward, class T> DEVICE void direct_shift(T x[ORDER_LEAF], T be
  * values, from the carry before it. `first` is the number in the leaf of the sample that the pass meets first of all,
  * if that lies in this leaf. */
 template <class Sum> struct direct_arithmetic {
-    using samples = Sum; /* how they come, go, and are rounded between passes */
+    using samples = Sum; /* reading, writing and rounding of samples between passes */
 
     DEVICE bool is_trapezoid(const struct direct_plan &plan)
     {

@@ -10,7 +10,7 @@
 struct direct_member {
     unsigned number;
     int before; /* members of the group that a pass meets earlier */
-    bool last;  /* whether it is the last one that is met */
+    bool last;  /* true for the last one that is met */
 };
 
 /* The member of a level in which a tile lies. */

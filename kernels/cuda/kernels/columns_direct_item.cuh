@@ -7,9 +7,9 @@
 #include "kernels/cuda/exchange/any_items.cuh"
 #include "kernels/cuda/exchange/tile_state.cuh"
 
-#define DIRECT_THREADS  512 /* of a thread block, */
+#define DIRECT_THREADS  512 /* threads of a thread block, */
 #define DIRECT_RESIDENT 2   /* of which an SM has so many */
-#define DIRECT_LEVELS   3   /* of a column above its leaves: tiles, order blocks, groups of 32 of these */
+#define DIRECT_LEVELS   3   /* levels of a column above its leaves: tiles, order blocks, groups of 32 of these */
 
 /* Leaves of a thread, as many as its registers hold, and columns of a strip. */
 template <class Sum> constexpr int direct_leaves_of = sizeof(typename Sum::sample) == 4 ? 2 : 1;
@@ -34,22 +34,22 @@ struct direct_plan {
     unsigned strips, tiles, items;
     bool pairs;                      /* two leaves of a thread are of two columns */
     bool plain, plain_output;        /* words of 4 bytes are samples, or results, as they are */
-    int levels;                      /* that a column needs */
-    unsigned members[DIRECT_LEVELS]; /* of a column */
+    int levels;                      /* levels that a column needs */
+    unsigned members[DIRECT_LEVELS]; /* members of a column at each level */
     unsigned *taken;                 /* items, 0 before */
     bool from_end;                   /* in which order */
-    int published_pass;              /* whose totals are published; -1 for none */
+    int published_pass;              /* pass whose totals are published; -1 for none */
     struct direct_states states[SCAND_PASSES_MAX];
     struct direct_states means; /* forward totals in f64, to demean */
-    double coefficient;         /* of affine; */
+    double coefficient;         /* coefficient of affine; */
     uint64_t whole;             /* with integers this */
 };
 
 /* A tile of a strip. */
 struct direct_item {
     unsigned strip, tile;
-    int samples, leaves; /* of a column in this tile; 0 where there is no more work */
-    int columns;         /* of the strip */
+    int samples, leaves; /* samples and leaves of a column in this tile; 0 where there is no more work */
+    int columns;         /* columns of the strip */
 };
 
 /* The first sample of a column in this tile, on both sides; NULL where there is no such column. */
@@ -60,13 +60,13 @@ struct direct_column {
 /* The shared memory of a thread block. Sums of a leaf are one further apart than they need be: no bank conflicts. */
 template <class Sum> struct alignas(VEC16_BYTES) direct_smem {
     typename Sum::sum sums[ORDER_FAN][direct_columns_of<Sum> + 1]; /* totals of leaves, then what is before them */
-    typename Sum::sum inner[direct_columns_of<Sum>];               /* what is before the tile in its order block, */
+    typename Sum::sum inner[direct_columns_of<Sum>];               /* sums before the tile in its order block, */
     typename Sum::sum outer[direct_columns_of<Sum>];               /* and before that */
     /* Tile states as they were found: of the tiles before this one, the last one first. */
     alignas(VEC16_BYTES) tile_state_polled<Sum> polled[ORDER_FAN][direct_columns_of<Sum> + 2];
     double means[direct_columns_of<Sum>];
     unsigned taken;              /* the number of the next item */
-    struct direct_item items[2]; /* this one and the next one, by turns */
+    struct direct_item items[2]; /* this item and the next one, by turns */
     struct direct_column columns[2][direct_columns_of<Sum>];
 };
 

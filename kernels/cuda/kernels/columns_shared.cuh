@@ -39,19 +39,19 @@
 #define COLUMNS_LEAF       (ORDER_LEAF * WARP)            /* samples of all columns */
 #define COLUMNS_TILE       (ORDER_FAN * COLUMNS_LEAF * 4) /* bytes */
 #define COLUMNS_SHARED     (COLUMNS_TILE + ORDER_FAN * COLUMNS_LINE * 8)
-#define COLUMNS_ITEMS      3 /* that are known at once: one that some warps still write, the next two */
+#define COLUMNS_ITEMS      3 /* items that are known at once: one that some warps still write, the next two */
 #define COLUMNS_SHARED_ALL (COLUMNS_SHARED + COLUMNS_ITEMS * (int)sizeof(struct columns_item))
 #define COLUMNS_RESIDENT   3 /* thread blocks of an SM, where its shared memory suffices */
 
 /* One launch. */
 struct columns_plan {
-    struct scan_plan scan; /* of it: sides, axes, length, passes, forms */
-    uint64_t columns;      /* of the innermost outer axis */
+    struct scan_plan scan; /* sides, axes, length, passes and forms of the scan */
+    uint64_t columns;      /* columns of the innermost outer axis */
     uint64_t first, end;   /* rows */
     uint64_t first_strip;  /* strips are counted from that of row 0 */
     unsigned strips, items;
     unsigned strips_per_axis;             /* along the innermost outer axis */
-    unsigned tiles;                       /* of a column */
+    unsigned tiles;                       /* tiles of a column */
     unsigned strips_at_once;              /* in an item; 1 where columns have several tiles */
     unsigned together;                    /* strips whose tiles take turns */
     bool exclusive, vectors;              /* vectors: all strips begin with a vector */
@@ -68,7 +68,7 @@ struct columns_strip {
 struct columns_item {
     struct columns_strip strips[ORDER_FAN];
     unsigned strip, tile;
-    int samples; /* of a column in this tile; 0: there is no more work */
+    int samples; /* samples of a column in this tile; 0: there is no more work */
 };
 
 DEVICE struct columns_strip columns_strip_at(const struct columns_plan &plan, unsigned strip, unsigned tile)

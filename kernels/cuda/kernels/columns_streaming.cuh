@@ -22,7 +22,7 @@
 #include "kernels/cuda/warp/kogge_stone.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-#define STREAMING_WARPS    8 /* of a thread block: leaves of a group */
+#define STREAMING_WARPS    8 /* warps of a thread block: leaves of a group */
 #define STREAMING_RESIDENT 2 /* thread blocks of an SM */
 #define STREAMING_RING     4 /* groups that are in shared memory or on their way there */
 #define STREAMING_PER_WARP \
@@ -31,10 +31,10 @@
 
 /* One launch. */
 struct streaming_plan {
-    struct scan_plan scan; /* of it: sides, axes, first row, forms */
+    struct scan_plan scan; /* sides, axes, first row and forms of the scan */
     uint64_t rows;
     unsigned strips, items;
-    unsigned tiles, leaves; /* of a column */
+    unsigned tiles, leaves; /* tiles and leaves of a column */
     int last;               /* samples of its last leaf */
     bool backward, exclusive;
     tile_state *tile_states;  /* the totals of tiles: by tile and column, in the order in which they are met; */
@@ -54,7 +54,7 @@ template <class Sum, int Fan> struct streaming_history {
 /* The shared memory of a thread block. */
 template <class Sum> struct streaming_smem {
     streaming_ring_leaf ring[STREAMING_WARPS][STREAMING_RING];
-    typename Sum::sum totals[STREAMING_TOTALS * STREAMING_WARPS][WARP]; /* of leaves, by position */
+    typename Sum::sum totals[STREAMING_TOTALS * STREAMING_WARPS][WARP]; /* totals of leaves, by position */
     streaming_history<Sum, ORDER_FAN / STREAMING_WARPS> groups[STREAMING_WARPS];
     typename Sum::sum published[3][STREAMING_WARPS]
                                [WARP]; /* by others: of tiles, of order blocks; of tiles for a total */
@@ -64,8 +64,8 @@ template <class Sum> struct streaming_smem {
 struct streaming_position {
     char *column;                      /* sample 0 of this lane's; or where it copies vectors of the first leaf */
     unsigned item, tile, strip, group; /* tile, group: in the order in which they are met */
-    bool there;                        /* whether this lane has a column */
-    bool vectors; /* whether those of all lanes lie side by side in vectors that are theirs alone */
+    bool there;                        /* true when this lane has a column */
+    bool vectors;                      /* true when the vectors of all lanes lie side by side, and are theirs alone */
 };
 
 /* A leaf of the group that a thread block is at. */
@@ -271,9 +271,9 @@ DEVICE typename Sum::sum streaming_lookback_all(const typename Sum::sum sums_of_
 
 /* The position of a tile among those of the column. */
 struct streaming_tile {
-    unsigned block; /* that it lies in, in the order in which blocks are met */
+    unsigned block; /* order block of the tile, in the order in which blocks are met */
     int before;     /* tiles of it that are met earlier */
-    bool ends;      /* whether it is the last one of it that is met */
+    bool ends;      /* true for the last tile of its order block that is met */
 };
 
 DEVICE struct streaming_tile streaming_tile_at(const struct streaming_plan &plan, unsigned n)

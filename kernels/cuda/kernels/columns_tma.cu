@@ -10,7 +10,7 @@ static_assert(sizeof(tma_smem<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES &&
 /* Kernels of an accumulator. */
 struct kernels {
     const void *totals, *values;
-    size_t totals_bytes, values_bytes; /* of shared memory */
+    size_t totals_bytes, values_bytes; /* bytes of shared memory */
 };
 
 template <class Sum> static constexpr struct kernels kernels_by()

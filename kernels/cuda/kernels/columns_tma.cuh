@@ -29,10 +29,10 @@
 #include "kernels/cuda/warp/kogge_stone.cuh"
 
 #define TMA_LANE     2                                 /* columns of a lane */
-#define TMA_COLUMNS  (TMA_LANE * WARP)                 /* of a strip */
-#define TMA_WARPS    16                                /* of a thread block */
+#define TMA_COLUMNS  (TMA_LANE * WARP)                 /* columns of a strip */
+#define TMA_WARPS    16                                /* warps of a thread block */
 #define TMA_THREADS  (TMA_WARPS * WARP)                /* all of an SM */
-#define TMA_LEAVES   (ORDER_FAN / TMA_WARPS)           /* of a warp */
+#define TMA_LEAVES   (ORDER_FAN / TMA_WARPS)           /* leaves of a warp */
 #define TMA_PER_WARP (TMA_COLUMNS / TMA_WARPS)         /* columns whose networks are a warp's */
 #define TMA_POLLED   (ORDER_FAN * TMA_PER_WARP / WARP) /* tiles that a lane asks for */
 #define TMA_LINE     (TMA_COLUMNS + 1)                 /* sums: no bank conflicts along columns nor along leaves */
@@ -44,8 +44,8 @@ typedef float tma_leaf[ORDER_LEAF][TMA_COLUMNS];
 /* A tile of a strip. */
 struct tma_item {
     unsigned strip, tile;
-    int column, plane, outer; /* where the strip begins in the tensor */
-    int samples, leaves;      /* of a column in this tile */
+    int column, plane, outer; /* beginning of the strip in the tensor */
+    int samples, leaves;      /* samples and leaves of a column in this tile */
 };
 
 /* Starts the copy of a leaf of an item; zeros stand for what is not there. By one lane. `Once`: the L2 cache need not
@@ -106,7 +106,7 @@ template <class Sum> struct tma_smem {
 /* Shared memory of launches that want totals only. */
 template <class Sum> struct tma_totals_smem {
     tma_leaf ring[TMA_WARPS][TMA_RING];
-    tma_line<Sum> sums[2][ORDER_FAN]; /* of items that take turns */
+    tma_line<Sum> sums[2][ORDER_FAN]; /* sums of items that take turns */
     mbarrier mbarriers[TMA_WARPS][TMA_RING];
 };
 

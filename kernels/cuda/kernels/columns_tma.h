@@ -10,7 +10,7 @@
 
 struct scan_columns_tma_device {
     int processors; /* 0: the device cannot run these kernels */
-    void *encode;   /* of the driver: makes tensor maps */
+    void *encode;   /* function of the driver that makes tensor maps */
 };
 
 /* Loads the kernels on the current device. */

@@ -35,14 +35,14 @@
 #include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-#define GRID_PER_ROW_WARPS           16 /* that compute */
-#define GRID_PER_ROW_SERVERS         2  /* that serve a pass: one publishes, one looks back */
-#define GRID_PER_ROW_TILES           (ORDER_FAN / GRID_PER_ROW_WARPS) /* of each that computes */
+#define GRID_PER_ROW_WARPS           16 /* warps that compute */
+#define GRID_PER_ROW_SERVERS         2  /* warps that serve a pass: one publishes, one looks back */
+#define GRID_PER_ROW_TILES           (ORDER_FAN / GRID_PER_ROW_WARPS) /* tiles of each computing warp */
 #define GRID_PER_ROW_THREADS(PASSES) ((GRID_PER_ROW_WARPS + GRID_PER_ROW_SERVERS * (PASSES)) * WARP)
-#define GRID_PER_ROW_BUFFERS         3                       /* of an order block's samples, in shared memory */
+#define GRID_PER_ROW_BUFFERS         3                       /* buffers of an order block's samples, in shared memory */
 #define GRID_PER_ROW_MBARRIERS       4                       /* items whose sums of tiles are known at once */
 #define GRID_PER_ROW_AHEAD           4                       /* items that are known before the first iteration */
-#define GRID_PER_ROW_ITEMS           16                      /* that are known at once: t - 1 to t + 7, in a ring */
+#define GRID_PER_ROW_ITEMS           16                      /* items known at once: t - 1 to t + 7, in a ring */
 #define GRID_PER_ROW_BUFFER          (ORDER_FAN * TILE_SMEM) /* vectors of one */
 #define GRID_PER_ROW_BEFORES         (2 * ORDER_FAN * WARP) /* sums: what each leaf of two items has before it in its tile */
 #define GRID_PER_ROW_SHARED          (GRID_PER_ROW_BUFFERS * GRID_PER_ROW_BUFFER * VEC16_BYTES + GRID_PER_ROW_BEFORES * 8)
@@ -98,7 +98,7 @@ struct grid_per_row_plan {
 };
 
 struct grid_per_row_item {
-    char *input, *output; /* its first sample */
+    char *input, *output; /* addresses of the item's first sample */
     uint64_t sum;         /* index of its row's first sum or tile_state */
     uint64_t block;       /* in the row */
     int length;           /* 0 where there is no more work */
@@ -368,7 +368,7 @@ DEVICE void grid_per_row_both(const struct scan_plan &plan, struct grid_per_row_
     typename Sum::sum *const befores = (typename Sum::sum *)(buffers + GRID_PER_ROW_BUFFERS * GRID_PER_ROW_BUFFER);
     const bool late = !Aligned && sizeof(typename Sum::sum) == 4;
     typename Sum::sum held_before[GRID_PER_ROW_TILES];
-    float held[GRID_PER_ROW_TILES][ORDER_LEAF]; /* of item t - 1 */
+    float held[GRID_PER_ROW_TILES][ORDER_LEAF]; /* values of item t - 1 */
     grid_per_row_begin<Sum, Aligned>(plan, shared, warp, buffers, befores);
 #pragma unroll 1
     for (int iteration = 0, at = 0;; iteration++, at = grid_per_row_next(at)) {
@@ -432,7 +432,7 @@ DEVICE void grid_per_row_one(const struct scan_plan &plan, struct grid_per_row_s
 {
     typename Sum::sum *const befores = (typename Sum::sum *)(buffers + GRID_PER_ROW_BUFFERS * GRID_PER_ROW_BUFFER);
     typename Sum::sum held_before[GRID_PER_ROW_TILES], before[GRID_PER_ROW_TILES];
-    float held[GRID_PER_ROW_TILES][ORDER_LEAF], x[GRID_PER_ROW_TILES][ORDER_LEAF]; /* of items t - 1 and t */
+    float held[GRID_PER_ROW_TILES][ORDER_LEAF], x[GRID_PER_ROW_TILES][ORDER_LEAF]; /* values of items t - 1 and t */
     grid_per_row_begin<Sum, Aligned>(plan, shared, warp, buffers, befores);
 #pragma unroll 1
     for (int iteration = 0, at = 0;; iteration++, at = grid_per_row_next(at)) {

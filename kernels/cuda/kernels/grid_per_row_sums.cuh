@@ -49,7 +49,7 @@ DEVICE void grid_per_row_sums(const struct scan_plan &plan, struct grid_per_row_
 {
     typename Sum::sum *const befores = (typename Sum::sum *)(buffers + GRID_PER_ROW_BUFFERS * GRID_PER_ROW_BUFFER);
     typename Sum::sum before[GRID_PER_ROW_TILES];
-    float x[GRID_PER_ROW_TILES][ORDER_LEAF]; /* of item t - 1 */
+    float x[GRID_PER_ROW_TILES][ORDER_LEAF]; /* values of item t - 1 */
     grid_per_row_begin<Sum, Aligned>(plan, shared, warp, buffers, befores);
 #pragma unroll 1
     for (int iteration = 0, at = 0;; iteration++, at = grid_per_row_next(at)) {

@@ -22,7 +22,7 @@ static size_t sum_bytes(const struct scan_rule *rule)
 
 /* Offsets of the regions of the workspace, which lie one after the other. */
 struct regions {
-    uint64_t longs_at, states_at, states_bytes; /* of one pass */
+    uint64_t longs_at, states_at, states_bytes; /* offsets and bytes of one pass */
     uint64_t items_at[RAGGED_CLASSES], size_bytes;
 };
 

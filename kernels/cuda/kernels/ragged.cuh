@@ -91,7 +91,7 @@ DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged
 /* Items for one warp: those of RAGGED_ALONE, then those of RAGGED_TILE. It takes some at a time, fewer towards the end.
  */
 struct ragged_queue {
-    unsigned at, end; /* that have been taken */
+    unsigned at, end; /* range of items that have been taken */
     unsigned alone, made;
 };
 

@@ -10,13 +10,13 @@
 #include "kernels/cuda/warp/kogge_stone.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-#define RAGGED_WARPS    8                          /* of a thread block */
-#define RAGGED_TILES    (ORDER_FAN / RAGGED_WARPS) /* that a warp has room for */
+#define RAGGED_WARPS    8                          /* warps of a thread block */
+#define RAGGED_TILES    (ORDER_FAN / RAGGED_WARPS) /* tiles that a warp has room for */
 #define RAGGED_SMEM     (RAGGED_TILES * TILE_SMEM) /* vectors of it */
 #define RAGGED_SHARED   ((size_t)RAGGED_WARPS * RAGGED_SMEM * VEC16_BYTES)
 #define RAGGED_BLOCKS   3  /* on an SM, if there is shared memory for them */
 #define RAGGED_AHEAD    4u /* items that a warp takes at a time */
-#define STRETCH_TILES   2  /* that a warp has registers for, if sums have 4 bytes */
+#define STRETCH_TILES   2  /* tiles that a warp has registers for, if sums have 4 bytes */
 #define STRETCH_SAMPLES (STRETCH_TILES * ORDER_TILE)
 #define RAGGED_THREADS  (RAGGED_WARPS * WARP)
 #define RAGGED_OWN      2 /* items that a warp may keep of those that it makes */
@@ -53,7 +53,7 @@ struct __align__(16) ragged_item
     uint64_t first;   /* sample of the line */
     uint32_t row;     /* the first one; of a long row its index among these */
     uint16_t samples; /* 0: no more work */
-    uint16_t number;  /* of rows; of a long one which order block this is */
+    uint16_t number;  /* number of rows; of a long row the number of this order block */
 };
 
 /* A mark of items with two rows of one tile each: `number` of such an item is more than this by the samples of the
@@ -62,7 +62,7 @@ struct __align__(16) ragged_item
 
 /* A row of several order blocks. */
 struct ragged_long {
-    uint32_t item, blocks; /* its first item, and how many it has */
+    uint32_t item, blocks; /* first item, and number of items */
 };
 
 /* Items of a class, all zero before a launch. Each has a line of device memory, as atomic operations on one line take
@@ -75,7 +75,7 @@ struct __align__(128) ragged_counts
 
 struct ragged_plan {
     const char *input;    /* sample 0 of the line */
-    uint64_t whole_bytes; /* of the input, up to the last vector, unless that is there to its end */
+    uint64_t whole_bytes; /* bytes of the input, up to the last vector, unless that is there to its end */
     char *output;
     const uint64_t *offsets; /* rows + 1 */
     uint64_t rows;
@@ -83,10 +83,10 @@ struct ragged_plan {
     bool backward[SCAND_PASSES_MAX];
     uint64_t alone_max;           /* samples of a row for a warp alone */
     uint64_t length_max;          /* rows beyond are not for these kernels */
-    struct ragged_counts *counts; /* of each class */
+    struct ragged_counts *counts; /* counts of each class */
     struct ragged_item *items[RAGGED_CLASSES];
     struct ragged_long *longs;
-    tile_state *states[SCAND_PASSES_MAX]; /* of long rows, RAGGED_STATES for each item */
+    tile_state *states[SCAND_PASSES_MAX]; /* tile states of long rows, RAGGED_STATES for each item */
 };
 
 #define RAGGED_STATES 4 /* words: a tree over n > 1 items has less than 2 n sums, of 2 words at most */
@@ -115,7 +115,7 @@ DEVICE void ragged_group(struct ragged_row *row, uint64_t end, bool is_short)
 {
     const int lane = lane_index(), leaves = is_short ? ragged_leaves((int)(end - row->item.first)) : WARP + 1;
     const int upto = sum_upto_lane(leaves), most = upto - leaves + WARP;
-    int next = 0; /* where a group that begins here would end */
+    int next = 0; /* end of a group that would begin here */
 #pragma unroll
     for (int step = WARP / 2; step > 0; step /= 2)
         if (__shfl_sync(~0u, upto, next + step - 1) <= most)

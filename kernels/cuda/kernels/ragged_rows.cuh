@@ -9,7 +9,7 @@
 #include "kernels/cuda/kernels/ragged_stretch.cuh"
 #include "kernels/cuda/kernels/ragged_tile.cuh"
 
-#define ROWS_ITEMS 4   /* that a warp knows: the one that it scans, and three more */
+#define ROWS_ITEMS 4   /* items that a warp knows: the one that it scans, and three more */
 #define ROWS_DEALT 4   /* one of so many items for warps alone is dealt out */
 #define ROWS_AHEAD 16u /* items that a warp takes at a time, at most */
 
@@ -40,7 +40,7 @@ DEVICE void rows_group_scan(const struct ragged_plan &plan, const struct ragged_
 struct rows_item {
     uint64_t first;
     int samples, number;
-    unsigned row; /* as in ragged_item */
+    unsigned row; /* row as in ragged_item */
 };
 
 DEVICE struct rows_item rows_item_of(const struct ragged_item *item)
@@ -77,10 +77,10 @@ DEVICE bool rows_are_group(const struct rows_item &item)
  * speed. What does not change is in shared memory, for want of registers.
  */
 struct rows_list {
-    const struct ragged_item *items[2]; /* of the class, and those of RAGGED_TILE, as if they began with index 0, too */
-    unsigned count, made;               /* of the class, and with those of RAGGED_TILE */
+    const struct ragged_item *items[2]; /* items of the class, and those of RAGGED_TILE, from index 0 on, too */
+    unsigned count, made;               /* items of the class, and with those of RAGGED_TILE */
     unsigned stride;                    /* from a team's item to its next one */
-    unsigned dealt;                     /* of those for warps alone: to all of them in the beginning */
+    unsigned dealt;                     /* items for warps alone that are dealt to all of them in the beginning */
 };
 
 /* The number of items dealt to each warp in the beginning. */
@@ -104,7 +104,7 @@ DEVICE struct rows_list rows_list_of(const struct ragged_plan &plan, int kind)
 /* A warp's position in a list. A warp asks for items an iteration before it needs them. */
 struct rows_queue {
     unsigned at, end;
-    unsigned pending, ahead; /* what it has asked for: lane 0 will know where they begin, and how many they are */
+    unsigned pending, ahead; /* items that it has asked for: lane 0 will know where they begin, and how many they are */
 };
 
 /* Asks for the next ones. */

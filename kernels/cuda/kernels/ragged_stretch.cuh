@@ -11,7 +11,7 @@
 #include "kernels/cuda/warp/tile_prefixes.cuh"
 
 #define STRETCH_SMEM   (RAGGED_SMEM / 2)              /* vectors of it, as the samples of another one come meanwhile */
-#define STRETCH_TOTALS (STRETCH_TILES * RAGGED_WARPS) /* of the tiles of a row */
+#define STRETCH_TOTALS (STRETCH_TILES * RAGGED_WARPS) /* totals of the tiles of a row */
 static_assert(STRETCH_SMEM >= STRETCH_TILES * TILE_SMEM, "the smem of a warp is for two stretches");
 
 /* The warps of a thread block that work on an item together, and this warp's number among them. */

@@ -4,7 +4,7 @@
 #include "kernels/cuda/kernels/reduce.cuh"
 #include "kernels/cuda/select/plan.h"
 
-#define TEAM_TILES   4   /* of a row for each warp of a team, at least */
+#define TEAM_TILES   4   /* tiles of a row for each warp of a team, at least */
 #define FINISH_BLOCK 256 /* threads, where each makes a result */
 
 /* Thread blocks are many and leave after a little work, so that SMs share it out by themselves: 10,000 x 10,000
@@ -12,8 +12,8 @@
  * some, to fetch one while it adds up another. */
 #define STEPS_ALONE  4 /* tiles of a row for each warp, from which on its thread block takes no other */
 #define STEPS        8 /* tiles that a warp takes else */
-#define SHORT_TURNS  4 /* that a warp takes */
-#define BLOCKS_EACH  4 /* of thread blocks for an SM there are at least so many, if there is work for them */
+#define SHORT_TURNS  4 /* turns that a warp takes */
+#define BLOCKS_EACH  4 /* thread blocks for an SM, at least, if there is work for them */
 #define GRID_LARGEST INT32_MAX
 
 /* A kernel that reads words of so many bytes, its fellows for long rows, for short ones and for several reductions, and

@@ -40,11 +40,11 @@ struct reduce_plan {
     enum scand_dtype output;
     bool output_aligned;
     int team;                /* warps that work on an order block: 1 to all of a thread block, a power of 2 */
-    void *totals;            /* of order blocks, sums_per_row for each row; NULL where a block is a row */
-    uint64_t members;        /* of a row's level that `totals` are of: blocks, or for results of a level above */
+    void *totals;            /* totals of order blocks, sums_per_row for each row; NULL where a block is a row */
+    uint64_t members;        /* members of a row at the level of `totals`: blocks, or for results of a level above */
     uint64_t flip;           /* sign bit of integers that are compared as signed ones, or 0 */
-    uint64_t empty;          /* of integers: the result of no samples */
-    const uint64_t *offsets; /* of ragged rows: each is an item; or NULL */
+    uint64_t empty;          /* result of no samples, of integers */
+    const uint64_t *offsets; /* offsets of ragged rows, each an item; or NULL */
 };
 
 /* Squares of samples of up to 4 bytes: those of f32 are exact, and all stay in the range of f64. */

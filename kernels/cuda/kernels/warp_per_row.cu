@@ -4,7 +4,7 @@
 
 struct warp_per_row_variant {
     const void *kernel;
-    int rows; /* that a warp takes at once */
+    int rows; /* rows that a warp takes at once */
 };
 
 #define VARIANT(SUM, TILES, KIND)                                                          \

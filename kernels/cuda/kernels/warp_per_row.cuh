@@ -12,7 +12,7 @@
 #include "kernels/cuda/warp/tile_io.cuh"
 #include "kernels/cuda/warp/tile_prefixes.cuh"
 
-#define WARP_PER_ROW_WARPS 4 /* of a thread block */
+#define WARP_PER_ROW_WARPS 4 /* warps of a thread block */
 
 /* Rows that a warp takes at once: one tile alone has little to do while it waits. Two of f2 are more instructions than
  * warps that meet nobody find in the cache. */
@@ -27,7 +27,7 @@ struct warp_per_row_plan {
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
-    enum scand_dtype input_form, output_form; /* of 4 bytes */
+    enum scand_dtype input_form, output_form; /* forms of 4 bytes */
     struct work_queue *queue;
 };
 

@@ -5,7 +5,7 @@
 
 struct warp_per_rows_variant {
     const void *kernel;
-    int tiles; /* that a warp takes at once */
+    int tiles; /* tiles that a warp takes at once */
 };
 
 #define VARIANT(SUM, KIND)                                                            \

@@ -16,7 +16,7 @@
 #include "kernels/cuda/warp/packed_rows.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-#define WARP_PER_ROWS_WARPS 4 /* of a thread block */
+#define WARP_PER_ROWS_WARPS 4 /* warps of a thread block */
 
 /* True when stretches lie in shared memory from the start of a line on. f2 has no instructions to spare. */
 template <class Sum> constexpr bool warp_per_rows_has_lines = Sum::has_identity;

@@ -10,11 +10,11 @@
 /* The properties of a device by which kernels are chosen. */
 struct select_device {
     int capability; /* compute capability, 90 for 9.0; 75 or more */
-    int code;       /* that for which the kernels were compiled that it runs: at most its own, less where PTX is */
+    int code;       /* capability of the code that it runs: at most its own, less where PTX is */
     int processors;
     int shared_max;   /* bytes of shared memory that a thread block may have */
     bool cooperative; /* launches of which all thread blocks are resident at once */
-    bool clusters;    /* of as many thread blocks as rows may take (cuda/kernels/cluster_per_row.cuh) */
+    bool clusters;    /* true when clusters can have as many thread blocks as rows may take */
 };
 
 /* A launcher's answer where the device has no room for its thread blocks. Nothing of the output is written then. */

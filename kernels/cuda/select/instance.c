@@ -8,7 +8,7 @@
  * 0.85 instead of 0.90. */
 #define BULK_WARPS 17
 
-#define STRIPS_TOGETHER 4 /* whose tiles take turns: one strip alone took up to 5 % longer on an H200 */
+#define STRIPS_TOGETHER 4 /* strips whose tiles take turns: one strip alone took up to 5 % longer on an H200 */
 
 #define CLUSTER_HALF_SM 16 /* warps, beyond which a thread block has an SM to itself */
 #define CLUSTER_SMALL   5  /* thread blocks that have an SM each: a cluster of more may as well be the largest */

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 #define WARP        32 /* lanes, of a leaf each: ORDER_FAN */
-#define VEC16_BYTES 16 /* that lanes move at once */
+#define VEC16_BYTES 16 /* bytes that lanes move at once */
 
 enum scan_access {
     ACCESS_VEC16,   /* contiguous and aligned to the type: a vector at a time */
@@ -45,7 +45,7 @@ struct scan_plan {
     bool intermediate_f32;
     bool ranged; /* a range: thread blocks take a few items each and leave */
     enum scand_dtype input_form, output_form;
-    bool bulk;  /* where the kernel has it, results are copied in bulk: needs ahead */
+    bool bulk;  /* true: results are copied in bulk, where the kernel can; needs ahead */
     bool ahead; /* fetch the next item while one is computed; results have other shared memory then */
     int smem;   /* vectors of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
 

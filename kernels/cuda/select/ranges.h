@@ -15,16 +15,16 @@ extern "C" {
 enum range_work {
     RANGE_MEAN_TOTALS, /* where the mean is taken away: the totals of blocks for it, */
     RANGE_MEAN,        /* and that of the row */
-    RANGE_TOTALS,      /* of blocks in a pass, or of a reduction */
+    RANGE_TOTALS,      /* totals of blocks in a pass, or of a reduction */
     RANGE_CARRIES,     /* into all blocks in that pass */
     RANGE_VALUES,
-    RANGE_RESULT, /* of a reduction */
+    RANGE_RESULT, /* result of a reduction */
 };
 
 struct scan_range {
     enum range_work work;
     int pass;
-    uint64_t first, count; /* of the row's order blocks */
+    uint64_t first, count; /* order blocks of the row */
 };
 
 /* Return how many ranges a row is, each of at most `blocks` order blocks but for those that are all carries, and the

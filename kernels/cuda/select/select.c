@@ -56,11 +56,11 @@ static const struct {
     int capability, shared_kib;
 } architectures[ARCHITECTURES] = {{75, 64}, {80, 163}, {86, 99}, {89, 99}, {90, 227}, {100, 227}, {120, 99}};
 
-#define STRIPS_MAX    (UINT64_C(1) << 26) /* whose numbers are 32 bits */
-#define LINES_MAX     (UINT64_C(1) << 30) /* likewise, of leaves that the input lies in */
+#define STRIPS_MAX    (UINT64_C(1) << 26) /* strips at most, whose numbers are 32 bits */
+#define LINES_MAX     (UINT64_C(1) << 30) /* lines at most, likewise, of leaves that the input lies in */
 #define WIDE_SUMS_MAX 81920               /* samples of a row that a cluster holds with sums of 8 bytes */
 #define BOXES_MIN     1                   /* tiles of boxes for each SM; */
-#define BOXES_WIDE    4                   /* of sums of 8 bytes; */
+#define BOXES_WIDE    4                   /* boxes of sums of 8 bytes; */
 #define BOXES_MANY    8                   /* in two passes, which read twice */
 #define WIDE_MIN      1024                /* columns side by side: strips that lie in two planes are slower */
 

@@ -82,7 +82,7 @@ const char *select_word(enum select_path path);
  */
 int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
                int (*run)(enum select_path path, void *context), void *context);
-/* Scans one row by ranges, by paths as select_run. */
+/* Scans one row by ranges, by the paths that select_run would try. */
 int select_run_ranges(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
                       int (*run)(enum select_path path, void *context), void *context);
 

@@ -24,16 +24,16 @@
 enum any_fetching { FETCH_NOW, FETCH_AHEAD, FETCH_APART };
 
 struct any_plan {
-    struct scan_plan scan; /* whose tile is the whole room where nothing is fetched ahead */
+    struct scan_plan scan; /* plan whose tile is the whole room where nothing is fetched ahead */
     enum scand_dtype input, output;
-    int input_bytes, output_bytes; /* of the words that samples travel as */
+    int input_bytes, output_bytes; /* bytes of the words that samples travel as */
     enum scand_kind kind;
-    bool wide[SCAND_PASSES_MAX]; /* whether the samples of a pass are f64 */
+    bool wide[SCAND_PASSES_MAX]; /* true for passes whose samples are f64 */
     uint64_t flip;               /* sign bit of integers that are compared as signed ones, or 0 */
-    uint64_t zero;               /* of integers: the value of no samples, flipped */
-    const uint64_t *offsets;     /* of ragged rows: each is an item; or NULL */
+    uint64_t zero;               /* value of no samples, of integers, flipped */
+    const uint64_t *offsets;     /* offsets of ragged rows, each an item; or NULL */
     bool demean;
-    const double *totals; /* of the rows that have several blocks, last of sums_per_row each, to demean them */
+    const double *totals; /* totals of the rows that have several blocks, last of sums_per_row each, to demean them */
 };
 
 static inline int any_widest(const struct any_plan &plan)

@@ -9,10 +9,10 @@
 
 /* An order block to work on. One thread finds out, for all. */
 struct scan_item {
-    char *input, *output;         /* its first sample */
+    char *input, *output;         /* addresses of the item's first sample */
     uint64_t sum;                 /* index in plan.sums */
     int length;                   /* 0 where there is no more work */
-    bool outer[SCAND_PASSES_MAX]; /* whether a pass has a carry from other blocks of the row */
+    bool outer[SCAND_PASSES_MAX]; /* true for passes with a carry from other blocks of the row */
 };
 
 DEVICE char *side_at(const struct scan_plan &plan, const struct scan_side &side, uint64_t row, uint64_t block)

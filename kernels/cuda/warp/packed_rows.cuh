@@ -9,7 +9,7 @@
 
 /* A lane's leaf. */
 struct packed_leaf {
-    int first;   /* its first sample in the stretch */
+    int first;   /* first sample of the leaf in the stretch */
     int number;  /* in its row */
     int samples; /* 0 to 16 */
 };

@@ -16,14 +16,14 @@ struct packed_rows {
     const char *input;
     char *output;
     uint64_t rows;
-    int length, leaves; /* of a row */
+    int length, leaves; /* samples and leaves of a row */
     int rows_at_once;   /* by a warp */
     int inverse;        /* PACKED_INVERSE, which spares divisions */
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
     struct work_queue *queue; /* not of thread_per_row.cuh */
-    bool ahead;               /* of thread_per_row.cuh: fetch the next rows while some are computed */
+    bool ahead;               /* true for thread_per_row.cuh: fetch the next rows while some are computed */
 };
 
 /* Times a number of a few tiles' leaves, this is 2^16 times the number of its row, or a bit more. */

@@ -25,7 +25,7 @@
  */
 #define TILE_VECTORS (ORDER_TILE * 4 / VEC16_BYTES)
 #define TILE_SMEM    (TILE_VECTORS + LINE_VECTORS)
-#define LINE_VECTORS 8 /* of a line of device memory, 128 bytes */
+#define LINE_VECTORS 8 /* vectors of a line of device memory, 128 bytes */
 
 /*
  * The place in a tile of a vector of results of type T, or of f32 samples. The vectors of a leaf, 4 of f32 or 8 of f64,

@@ -10,7 +10,7 @@
 #else
 #define VECTOR_BYTES 16
 #endif
-#define VECTORS 8    /* of sums: as many as hide the latency of two units that multiply and add */
+#define VECTORS 8    /* vectors of sums: as many as hide the latency of two units that multiply and add */
 #define PIECE   1024 /* outputs whose samples are converted at a time: they stay in the cache nearest */
 #define INLINE  static inline __attribute__((always_inline))
 

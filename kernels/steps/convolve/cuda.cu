@@ -127,7 +127,7 @@ template <bool ALL, class T, class S>
 static __device__ __forceinline__ void load_samples(const convolve_row &row, enum scand_dtype dtype, int64_t at,
                                                     int count, int lane, blocks<T> &out)
 {
-    constexpr int apart = 32 / OUTPUTS * pack<T>::count; /* of numbers i and i + 32 */
+    constexpr int apart = 32 / OUTPUTS * pack<T>::count; /* distance of numbers i and i + 32 */
     const int low = ALL ? 0 : clamped(-at, count), high = ALL ? count : clamped(row.samples - at, count);
     const int64_t step = 32 * row.x_stride;
     const char *from = row.x + (at + lane) * row.x_stride;

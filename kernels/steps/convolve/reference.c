@@ -3,8 +3,8 @@
 
 #define OUTPUTS_MIN (UINT64_C(1) << 10)
 #define OUTPUTS_MAX (UINT64_C(1) << 14)
-#define ROWS_MAX    16                  /* that share cache lines: so many samples are in one */
-#define TAPS_MAX    (UINT64_C(1) << 22) /* of all outputs of a tile together */
+#define ROWS_MAX    16                  /* rows that share cache lines: so many samples are in one */
+#define TAPS_MAX    (UINT64_C(1) << 22) /* taps of all outputs of a tile together */
 
 /* A row's samples and taps. */
 struct row {

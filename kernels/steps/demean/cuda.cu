@@ -4,7 +4,7 @@
 #include "demean.h"
 #include "kernels/steps/totals.cuh"
 
-#define ANY SCAND_DTYPE_COUNT /* what is not known when this is compiled */
+#define ANY SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled */
 
 /* A row, and where its results go. */
 template <enum scand_dtype Dtype> struct samples {

@@ -6,7 +6,7 @@ step_run STEP_CPU(diff);
 /* Elements of the output that are computed alike, and the samples that they are computed of. */
 struct line {
     const char
-        *samples[3]; /* that of the first element, the one before it, the second before it; NULL: it counts as 0 */
+        *samples[3]; /* samples of the first element, the one before it, the second before it; NULL: it counts as 0 */
     int64_t stride;
     char *out;
     int64_t out_stride;

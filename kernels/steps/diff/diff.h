@@ -19,7 +19,7 @@
 
 struct diff {
     enum diff_kind kind;
-    double dt; /* of a derivative: not 0, also as an f32 */
+    double dt; /* sample interval of a derivative: not 0, also as an f32 */
 };
 
 extern const struct step_kernel diff_kernel;

@@ -127,9 +127,9 @@ void STEP_CPU(dot_join)(const struct step_rows *rows, const void *params, const 
  */
 
 struct columns {
-    struct pair pair;         /* of the first row */
+    struct pair pair;         /* operands of the first row */
     int64_t x_pitch, y_pitch; /* from row to row; y's is 0 where all rows have the same one */
-    uint64_t count;           /* of rows */
+    uint64_t count;           /* number of rows */
 };
 
 typedef double lanes[DOT_COLUMNS];

@@ -11,7 +11,7 @@ struct pair {
     const char *x0, *y0;
 };
 
-#define ANY SCAND_DTYPE_COUNT /* what is not known when this is compiled; elements of all else are aligned */
+#define ANY SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled; elements of all others are aligned */
 
 template <enum scand_dtype Dtype> static __device__ __forceinline__ double product(const struct pair &pair, uint64_t i)
 {

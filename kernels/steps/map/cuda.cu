@@ -3,7 +3,7 @@
 #include "map.h"
 
 #define THREADS       256
-#define PACKS_AT_ONCE 2 /* of each operand, that a thread has on their way */
+#define PACKS_AT_ONCE 2 /* packs of each operand that a thread has on their way */
 
 /* An element by that of b, or by the constant. */
 template <enum map_op OP, enum scand_dtype DTYPE, class Number>
@@ -83,7 +83,7 @@ static bool takes_packs(const struct step_rows *rows, const struct step_tiles *t
  * Launches: a kernel for each op and dtype of packs, and one for all else.
  */
 
-#define ANY SCAND_DTYPE_COUNT /* what is not known when this is compiled */
+#define ANY SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled */
 
 template <enum scand_dtype From, enum scand_dtype To>
 static __global__ void __launch_bounds__(THREADS)

@@ -3,7 +3,7 @@
 #include "pick.h"
 
 #define THREADS 256
-#define ANY     SCAND_DTYPE_COUNT /* what is not known when this is compiled */
+#define ANY     SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled */
 
 /* A row, and its operands. */
 struct line {

@@ -20,7 +20,7 @@
 #include "kernels/steps/elements.h"
 
 struct pick {
-    uint64_t picks; /* of a row: the length of the output */
+    uint64_t picks; /* picks of a row: the length of the output */
 };
 
 /* Further operands: where each pick is, in samples, and how wide; for each row or for all. */

@@ -14,10 +14,10 @@ step_run STEP_CPU(stack);
 struct cells {
     union {
         double sums[STACK_CELLS];
-        uint64_t whole[STACK_CELLS]; /* of integers */
+        uint64_t whole[STACK_CELLS]; /* sums of integers */
     };
     uint32_t folds[STACK_CELLS];
-    uint32_t bins[GROUP]; /* of the next samples, from the tile's first, or NO_BIN */
+    uint32_t bins[GROUP]; /* bins of the next samples, from the tile's first, or NO_BIN */
     double samples[GROUP];
 };
 
@@ -28,8 +28,8 @@ struct part {
     const struct step_rows *rows;
     const struct stack *stack;
     const char *x, *index; /* sample 0, and its bin */
-    uint64_t row, count;   /* of rows */
-    uint64_t begin, bins;  /* of bins */
+    uint64_t row, count;   /* first row, and number of rows */
+    uint64_t begin, bins;  /* first bin, and number of bins */
     bool counts;
 };
 
@@ -84,7 +84,7 @@ static void add_columns(const struct part *part, const char *x, double *restrict
     }
 }
 
-#define AHEAD_BYTES 256 /* of the next line: the processor finds the rest by itself */
+#define AHEAD_BYTES 256 /* bytes of the next line: the processor finds the rest by itself */
 
 static void ask_for(const char *line)
 {

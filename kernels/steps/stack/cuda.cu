@@ -11,13 +11,13 @@
 #define WARP    32
 #define ALL     0xffffffffu
 #define THREADS 128 /* at most, of rows; always, of bins */
-#define BINS    16  /* of a thread block of rows: cells of 12 bytes for each row and bin */
+#define BINS    16  /* bins of a thread block of rows: cells of 12 bytes for each row and bin */
 #define LOOKS   4   /* samples that a thread looks up the bins of at a time */
 #define BATCH   (LOOKS * THREADS)
 #define AT_ONCE 8 /* samples of a row that are on their way */
 #define NO_BIN  UINT32_MAX
 
-#define ANY SCAND_DTYPE_COUNT /* what is not known when this is compiled */
+#define ANY SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled */
 
 /* A sample as sums have it: T is double or, of integers, uint64_t. */
 template <class T> static __device__ __forceinline__ T get_sample(enum scand_dtype dtype, const char *at);
@@ -112,7 +112,7 @@ static __device__ __forceinline__ struct part part_of(const struct step_tile &ti
 /* Samples that fall into the bins of a thread block, in ascending order. */
 struct hits {
     uint16_t sample[BATCH], bin[BATCH]; /* from the first sample that was looked up, and from the first bin */
-    unsigned counts[THREADS / WARP];    /* of each warp */
+    unsigned counts[THREADS / WARP];    /* counts of each warp */
 };
 
 /* Looks up samples from `first` on, LOOKS for each thread. Returns how many are hits. */

@@ -4,7 +4,7 @@
 struct gather {
     const struct step_operand *input, *index;
     const char *x, *bins;
-    const char *onto; /* what the bin has already, or NULL */
+    const char *onto; /* value that the bin has already, or NULL */
 };
 
 static bool is_in(const struct gather *gather, uint64_t i, uint64_t bin)
@@ -67,9 +67,9 @@ static void stack_reference(const struct step_rows *rows, const void *params, co
     }
 }
 
-#define COLUMNS_MOST  UINT64_C(1024) /* of f32 a page */
+#define COLUMNS_MOST  UINT64_C(1024) /* columns of f32 a page */
 #define COLUMNS_LEAST UINT64_C(32)
-#define TILE_SAMPLES  (UINT64_C(1) << 22) /* of columns; of other rows an eighth, since each sample takes longer */
+#define TILE_SAMPLES  (UINT64_C(1) << 22) /* samples of columns; of other rows an eighth, since each takes longer */
 
 static uint64_t bounded(uint64_t value, uint64_t least, uint64_t most)
 {

@@ -24,7 +24,7 @@
 struct stack {
     uint64_t bins; /* at least 1: the length of the output */
     enum stack_norm norm;
-    double power; /* of the fold: above 0 */
+    double power; /* power of the fold: above 0 */
     double alpha; /* 1, but for index-add; of integers a whole number of up to 2^53 */
 };
 

@@ -15,7 +15,7 @@ step_run STEP_CPU(triangle);
 
 #define LEAVES_MAX (TRIANGLE_SEGMENT_MAX / TRIANGLE_LEAF)
 #define CHUNK      512 /* samples, where segments are not longer */
-#define CHUNKS     3   /* that are kept: an output needs the segments on either side */
+#define CHUNKS     3   /* chunks that are kept: an output needs the segments on either side */
 
 #define GROUP_VECTORS (TRIANGLE_FAN / F64_LANES)
 
@@ -31,7 +31,7 @@ struct window {
     _Alignas(64) double samples[TRIANGLE_SEGMENT_MAX];
     _Alignas(64) f64_vector turned[TRIANGLE_SEGMENT_MAX / F64_LANES]; /* sample q of leaves side by side */
     _Alignas(64) double outputs[TRIANGLE_SEGMENT_MAX];
-    uint64_t half_widths[TRIANGLE_SEGMENT_MAX]; /* of the outputs, where they have their own */
+    uint64_t half_widths[TRIANGLE_SEGMENT_MAX]; /* half-widths of the outputs, where they have their own */
 };
 _Static_assert(sizeof(struct window) <= STEP_SCRATCH_BYTES, "a tile's scratch memory holds a window");
 

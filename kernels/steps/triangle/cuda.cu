@@ -15,7 +15,7 @@
 #define CHUNK      (THREADS * TRIANGLE_LEAF)
 #define CHUNKS     3
 #define BLOCKS     4 /* at a time on a multiprocessor: for one more there is shared memory, but no registers */
-#define BLOCKS_OWN 2 /* where outputs have half-widths of their own, which takes more registers */
+#define BLOCKS_OWN 2 /* where outputs have their own half-widths, which takes registers */
 static_assert(WARP == TRIANGLE_FAN && CHUNK == TRIANGLE_SEGMENT_MAX, "a group for each warp, a segment for a chunk");
 
 /* Two words of 8 bytes more for every 32: of the leaves of a half-warp no two begin in one bank. */
@@ -30,7 +30,7 @@ enum { FROM_AHEAD = 1, FROM_BEHIND = 2, LINES = 4 };
 struct window {
     double sums[CHUNKS * PITCH]; /* a ring of chunks */
     struct triangle_sums totals[CHUNKS][SEGMENTS];
-    struct triangle_line lines[SEGMENTS][LINES]; /* of the chunk whose outputs are computed */
+    struct triangle_line lines[SEGMENTS][LINES]; /* lines of the chunk whose outputs are computed */
     struct triangle_sums groups[WARPS];
 };
 
@@ -53,7 +53,7 @@ template <enum scand_dtype Dtype> struct line {
     int64_t from_stride, to_stride, length, begin, end;
     int64_t kept_from, kept_to;
     enum scand_dtype from_dtype, to_dtype;
-    struct half_widths own; /* where outputs have their own */
+    struct half_widths own; /* half-widths of outputs that have their own */
 
     __device__ __forceinline__ enum scand_dtype dtype_from() const
     {

@@ -53,7 +53,7 @@ struct triangle {
     enum triangle_shape shape;
     enum boundary boundary;
     double scale;          /* 1 if half_width is 1 */
-    enum window_norm norm; /* where outputs have half-widths of their own, for their scales */
+    enum window_norm norm; /* norm for the scales of outputs that have half-widths of their own */
 };
 
 /* A further operand: the half-width of each output, or NULL: that of the struct is everyone's. */

@@ -9,7 +9,7 @@
  * that memory is read once.
  */
 
-#define PACKS_AT_ONCE 4 /* whose samples a thread has on their way */
+#define PACKS_AT_ONCE 4 /* packs whose samples a thread has on their way */
 
 /* The bits of an element. */
 template <enum scand_dtype DTYPE>

@@ -17,7 +17,7 @@
 
 #include "kernels/tutorial/scan/common.cuh"
 
-#define SAMPLES_MAX UINT32_C(0x80000000) /* of a call, whose indices are 32-bit; a longer batch takes several calls */
+#define SAMPLES_MAX UINT32_C(0x80000000) /* samples of a call, since indices are 32-bit; more take several calls */
 
 /* Maps an index to the number of its row. */
 struct row_number {

@@ -21,7 +21,7 @@ extern "C" {
 /* Sums of f32 samples, inclusive. Between two passes the value is rounded to f32: it is stored in the output. */
 struct variant_scan {
     const float *input; /* sample 0 of row 0 */
-    float *output;      /* the same rows as the input, or memory apart from them */
+    float *output;      /* rows of the output: those of the input, or memory apart from them */
     uint64_t rows;
     uint64_t length;     /* samples per row, at most VARIANT_LENGTH_MAX */
     int64_t input_pitch; /* bytes from row to row, a multiple of 4 */

@@ -10,7 +10,7 @@
  */
 #include "kernels/tutorial/scan/common.cuh"
 
-#define WARPS 4 /* of a thread block */
+#define WARPS 4 /* warps of a thread block */
 #define AHEAD 4 /* steps whose samples are loaded at once */
 
 GPU_INLINE float lane_before(float value, int distance)

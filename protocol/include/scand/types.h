@@ -15,8 +15,8 @@ extern "C" {
 #define SCAND_RANK_MAX   4  /* dimensions of a tensor */
 #define SCAND_PASSES_MAX 2  /* passes of one scan */
 #define SCAND_STEPS_MAX  8  /* further scans of one job */
-#define SCAND_GROUPS_MAX 4  /* of jobs, open at a time, of one connection */
-#define SCAND_IPC_BYTES  64 /* of a cudaIpcMemHandle_t */
+#define SCAND_GROUPS_MAX 4  /* groups of jobs, open at a time, of one connection */
+#define SCAND_IPC_BYTES  64 /* bytes of a cudaIpcMemHandle_t */
 
 #define SCAND_RAGGED_ROWS_MAX 1048576  /* ragged rows of one job */
 #define SCAND_DEADLINE_MS_MAX 86400000 /* a day */

@@ -25,7 +25,7 @@ struct tally {
 
 struct attacker {
     const char *socket;
-    double until_ms; /* of bench_now_ms: when to stop */
+    double until_ms; /* time of bench_now_ms at which to stop */
     struct tally *tally;
 };
 

@@ -79,7 +79,7 @@ struct hostile {
     bool memory;
     FILE *csv;
     bool failed;
-    unsigned acts, slower, failing; /* how many lines of the table there are, and of those */
+    unsigned acts, slower, failing; /* lines of the table that there are, and of those */
 };
 
 /* The measurements of one attack. */
@@ -90,7 +90,7 @@ struct outcome {
     double end_ms; /* for an attack without long rows: from SIGTERM to the daemon's exit */
     uint64_t log_lines;
     bool lives, guarded;
-    struct vitals before, during; /* what the worker holds; zeros where it could not be told */
+    struct vitals before, during; /* vitals of the worker; zeros where they could not be told */
 };
 
 /*
