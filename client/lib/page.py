@@ -30,15 +30,16 @@ Where
 .B SCAND_FALLBACK=cpu
 is set and no daemon answers, they compute in their own process, with the same bits; see
 .BR scand_is_local .
-What follows lists its calls; what each takes and returns, who frees what, and an example stand in the header,
-.IR scand/scand.h .
+This page lists the calls; the header
+.I scand/scand.h
+has their arguments and results, the rules of who frees what, and an example.
 Calls that can fail return an
 .IR "enum scand_status" ,
 0 being
-.BR SCAND_OK ,
-and
+.BR SCAND_OK ;
+after a failure
 .BR scand_message ()
-then says what was wrong.
+says what was wrong.
 .SH CALLS
 """
 TAIL = """.SH SEE ALSO
