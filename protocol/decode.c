@@ -268,16 +268,23 @@ static void reader_leave(struct reader *reader)
     reader->depth--;
 }
 
-static int read_u64(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
+/* `least` is for messages: what is below it but not negative is refused later, by who knows more of it. */
+static int read_number(const struct reader *reader, const msgpack_object *object, unsigned least, uint64_t max,
+                       uint64_t *out)
 {
     if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
-        return reader_fail(reader, "is %" PRId64 "; allowed: 0 to %" PRIu64, object->via.i64, max);
+        return reader_fail(reader, "is %" PRId64 "; allowed: %u to %" PRIu64, object->via.i64, least, max);
     if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
         return reader_fail(reader, "is %s; expected: an integer", type_name(object));
     if (object->via.u64 > max)
-        return reader_fail(reader, "is %" PRIu64 "; allowed: 0 to %" PRIu64, object->via.u64, max);
+        return reader_fail(reader, "is %" PRIu64 "; allowed: %u to %" PRIu64, object->via.u64, least, max);
     *out = object->via.u64;
     return 0;
+}
+
+static int read_u64(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
+{
+    return read_number(reader, object, 0, max, out);
 }
 
 static int read_index(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
@@ -443,7 +450,8 @@ static int read_list(struct reader *reader, const msgpack_object *object, const 
         return reader_fail(reader, "is %s; expected: a list", type_name(object));
     uint32_t count = object->via.array.size;
     if (count < least || count > field->max)
-        return reader_fail(reader, "has %" PRIu32 " items; allowed: %u to %" PRIu64, count, least, field->max);
+        return reader_fail(reader, "has %" PRIu32 " items; allowed: %u to %" PRIu64, count,
+                           field->kind == FIELD_JOBS ? 1 : least, field->max);
     for (uint32_t i = 0; i < count; i++) {
         reader_enter(reader, NULL, i);
         int code = read_item(reader, &object->via.array.ptr[i], field, (char *)out + field->offset, i);
@@ -455,12 +463,28 @@ static int read_list(struct reader *reader, const msgpack_object *object, const 
     return 0;
 }
 
-static int read_value(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
+/* The operation whose steps have this type; NULL: it is that of another map. */
+static const char *operation_of(const struct map_type *type)
+{
+    for (size_t i = 0; i < OPERATION_COUNT; i++)
+        if (step_types[i] == type)
+            return step_words.words[i];
+    return NULL;
+}
+
+/* The least that a whole number may be: parameters of operations are 1 or more, but for flags. */
+static unsigned least_of(const struct map_type *type, const struct field *field)
+{
+    return field->max > 1 && operation_of(type) ? 1 : 0;
+}
+
+static int read_value(struct reader *reader, const msgpack_object *object, const struct map_type *type,
+                      const struct field *field, void *out)
 {
     void *value = (char *)out + field->offset;
     switch (field->kind) {
     case FIELD_U64:
-        return read_u64(reader, object, field->max, value);
+        return read_number(reader, object, least_of(type, field), field->max, value);
     case FIELD_INDEX:
         return read_index(reader, object, field->max, value);
     case FIELD_F64:
@@ -520,15 +544,6 @@ static const char *value_show(const msgpack_object *object, char *out, size_t si
     return out;
 }
 
-/* The operation whose steps have this type; NULL: it is that of another map. */
-static const char *operation_of(const struct map_type *type)
-{
-    for (size_t i = 0; i < OPERATION_COUNT; i++)
-        if (step_types[i] == type)
-            return step_words.words[i];
-    return NULL;
-}
-
 static int unknown_field(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type)
 {
     char name[LIMIT_NAME_BYTES], value[48], names[160];
@@ -560,7 +575,7 @@ static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const
     if (*seen >> row & 1)
         return reader_fail(reader, "is there twice");
     *seen |= UINT64_C(1) << row;
-    int code = read_value(reader, &pair->val, &type->fields[row], out);
+    int code = read_value(reader, &pair->val, type, &type->fields[row], out);
     if (!code)
         reader_leave(reader);
     return code;

@@ -4,7 +4,7 @@
  *
  * A field is a row as in messages.h, of kind U64, F64, WORD, WORDS or, of an operand, MAP (a tensor). It has, from the
  * sixth column on, a line of help and, of an operand, how it is used: its access, what it follows, and of which class
- * its dtype is. A whole number that is required is at least 1, since 0 stands for one that is left out.
+ * its dtype is. A whole number is at least 1, since 0 stands for one that is left out, or a flag, which is 1 at most.
  */
 #ifndef PROTOCOL_OPERATIONS_H
 #define PROTOCOL_OPERATIONS_H

@@ -134,7 +134,7 @@ class Batch(BatchTest):
         before = client.call("server.stats")["jobs_submitted"]
         for jobs, message in [
             ([], '"jobs" is empty; allowed: 1 to 32'),
-            ([good] * (MOST + 1), r'field "jobs" has 33 items; allowed: 0 to 32'),
+            ([good] * (MOST + 1), r'field "jobs" has 33 items; allowed: 1 to 32'),
             ([good, {**good, "kind": "both"}], r'field "jobs\[1\].kind" is "both"; allowed: inclusive'),
             ([good, {"axis": 0}], r'field "jobs\[1\].input" is missing'),
             ([good, 5], r'field "jobs\[1\]" is an integer; expected: a map'),

@@ -151,7 +151,7 @@ class Stacks(OperationsTest):
         index = tensor(memory.buffer, [100], dtype="i32", offset=16384)
         job = {"input": rows, "output": made, "axis": 1}
         self.refuse(client, '"steps[0].bins" is 0; allowed: 1 to 16777216', **job, steps=[stack(0, index)])
-        self.refuse(client, 'field "steps[0].bins" is 16777217; allowed: 0 to 16777216', **job, steps=[stack((1 << 24) + 1, index)])
+        self.refuse(client, 'field "steps[0].bins" is 16777217; allowed: 1 to 16777216', **job, steps=[stack((1 << 24) + 1, index)])
         self.refuse(client, 'field "steps[0].index" is missing', **job, steps=[{"operation": "stack", "bins": 8}])
         self.refuse(client, '"steps[0].index.dtype" is "u32"; allowed: i32, i64', **job, steps=[stack(8, {**index, "dtype": "u32"})])
         message = '"steps[1].index" has 100 elements along the axis; it must have 200, one for each sample of a row that the step takes'
@@ -291,6 +291,9 @@ class IndexAdds(OperationsTest):
         message = '"steps[0].index"[99] is 8; allowed: 0 to 7; nothing has been written'
         self.refuse(client, message, **job, steps=[index_add(index, onto)])
         self.assertEqual(memory.read()[8192:8320], bytes([0xA5]) * 128)
+        message = 'dimension 1 of "output" is 8; it must be 0: rows without samples, as "input" has, have no results but those of reductions'
+        empty = {**job, "input": {**rows, "shape": [4, 0]}}
+        self.refuse(client, message, **empty, steps=[index_add({**index, "shape": [0]}, onto)])
         self.refuse(client, 'field "steps[0].onto" is missing', **job, steps=[{"operation": "index-add", "index": index}])
         self.refuse(client, 'field "steps[0].index" is missing', **job, steps=[{"operation": "index-add", "onto": onto}])
         message = '"steps[0].onto.dtype" is "f64"; allowed with "input.dtype" "f32": f32, f16'

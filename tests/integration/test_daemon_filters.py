@@ -345,10 +345,10 @@ class Windows(OperationsTest):
         self.refuse(client, '"steps[1].half_width" is 0; allowed: 1 to 2048', steps=[FORWARD, triangle(0)], **both)
         self.refuse(client, '"steps[0].half_width" is 0; allowed: 1 to 2048', steps=[box(0)], **both)
         for width in 2049, 1 << 32, (1 << 64) - 1:
-            self.refuse(client, f'field "steps[0].half_width" is {width}; allowed: 0 to 2048', steps=[triangle(width)], **both)
+            self.refuse(client, f'field "steps[0].half_width" is {width}; allowed: 1 to 2048', steps=[triangle(width)], **both)
         self.refuse(client, 'field "steps[0].half_width" is missing', steps=[{"operation": "triangle"}], **both)
         self.refuse(client, 'field "steps[0].norm" is', steps=[triangle(2, norm="unit")], **both)
-        self.refuse(client, 'field "steps[0].repeat" is 10; allowed: 0 to 9', steps=[triangle(2, repeat=10)], **both)
+        self.refuse(client, 'field "steps[0].repeat" is 10; allowed: 1 to 9', steps=[triangle(2, repeat=10)], **both)
         most = '"steps[{}].repeat" is {}; allowed here: 1 to {}, since a job has at most 9 steps, repeated ones counted; submit others as a further job'
         self.refuse(client, most.format(1, 0, 8), steps=[FORWARD, triangle(2, repeat=0)], **both)
         self.refuse(client, most.format(1, 5, 4), steps=[triangle(2, repeat=5), box(2, repeat=5)], **both)

@@ -60,7 +60,7 @@ class BlockSums(OperationsTest):
             input=rows, output=made, axis=1, steps=[FORWARD, block_sum(3)],
         )
         self.refuse(client, '"steps[0].factor" is 0; allowed: 1 to 65536', input=rows, output=made, axis=1, steps=[block_sum(0)])
-        message = 'field "steps[0].factor" is 18446744073709551615; allowed: 0 to 65536'
+        message = 'field "steps[0].factor" is 18446744073709551615; allowed: 1 to 65536'
         self.refuse(client, message, input=rows, output=made, axis=1, steps=[block_sum(2**64 - 1)])
         offsets = tensor(memory.buffer, [3], dtype="i64", offset=32768)
         self.refuse(
@@ -112,6 +112,8 @@ class Differences(OperationsTest):
         for dt in 0.0, -1.0, 1e-31, 1e31, math.inf, math.nan:
             message = f'"steps[1].dt" is {dt:g}; allowed with "kind" "derivative": 1e-30 to 1e+30'
             self.refuse(client, message, input=rows, output=made, axis=1, steps=[FORWARD, diff("derivative", dt=dt)])
+        message = '"steps[0].dt" is missing; allowed with "kind" "derivative": 1e-30 to 1e+30'
+        self.refuse(client, message, input=rows, output=made, axis=1, steps=[diff("derivative")])
         message = '"steps[0].dt" is 0.5, which "kind" "first" has no use for; leave it out'
         self.refuse(client, message, input=rows, output=made, axis=1, steps=[diff("first", dt=0.5)])
         whole = {"input": {**rows, "dtype": "i32"}, "output": {**made, "dtype": "i32"}}
@@ -444,7 +446,7 @@ class Refusals(OperationsTest):
             input=rows, output=wide, axis=1, steps=[upsample(3), recurrence(rows)],
         )
         self.refuse(client, '"steps[1].factor" is 0; allowed: 1 to 65536', input=rows, output=wide, axis=1, steps=[FORWARD, upsample(0)])
-        self.refuse(client, 'field "steps[0].factor" is 65537; allowed: 0 to 65536', input=rows, output=wide, axis=1, steps=[upsample(65537)])
+        self.refuse(client, 'field "steps[0].factor" is 65537; allowed: 1 to 65536', input=rows, output=wide, axis=1, steps=[upsample(65537)])
         message = '"steps[2].operation" is "upsample", which would leave rows of more than 8589934592 elements each, as it takes rows of 6553600; '
         self.refuse(client, message, input=rows, output=wide, axis=1, steps=[FORWARD, upsample(65536), upsample(65536)])
 

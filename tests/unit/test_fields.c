@@ -170,7 +170,7 @@ static void maps_in_maps(void)
     FIELD(job_submit, job_submit_params, "\x81\xa4then\x99\x80\x80\x80\x80\x80\x80\x80\x80\x80",
           "job.submit: field \"then\" has 9 items; allowed: 0 to 8");
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x81\xa4" "axis\x04", "job.batch: field \"jobs[0].axis\" is 4; allowed: 0 to 3");
-    FIELD(job_batch, job_batch_params, "\x81\xa4jobs\xdc\x00\x21" MAPS_33, "job.batch: field \"jobs\" has 33 items; allowed: 0 to 32");
+    FIELD(job_batch, job_batch_params, "\x81\xa4jobs\xdc\x00\x21" MAPS_33, "job.batch: field \"jobs\" has 33 items; allowed: 1 to 32");
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x90", NULL);
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x05", "job.batch: field \"jobs[0]\" is an integer; expected: a map");
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x81\xa5steps\x91\x80", "job.batch: field \"jobs[0].steps[0].operation\" is missing");
@@ -225,6 +225,12 @@ static void steps(void)
           "job.run: field \"steps[0].x\" is \"half\", but operation \"reduce\" has no such parameter; it takes: reduction");
     FIELD(job_run, job_run_params, RUN("\x91\x82\xa9operation\xa6reduce\xa9reduction\xa4none"),
           "job.run: field \"steps[0].reduction\" is \"none\"; allowed: sum, min, max, mean, rms, norm");
+    FIELD(job_run, job_run_params, RUN("\x91\x82\xa9operation\xa8triangle\xaahalf_width\xcd\x08\x01"),
+          "job.run: field \"steps[0].half_width\" is 2049; allowed: 1 to 2048");
+    FIELD(job_run, job_run_params, RUN("\x91\x82\xa9operation\xa8triangle\xa6repeat\xff"),
+          "job.run: field \"steps[0].repeat\" is -1; allowed: 1 to 9");
+    FIELD(job_run, job_run_params, RUN("\x91\x82\xa9operation\xa4scan\xa6" "demean\x02"),
+          "job.run: field \"steps[0].demean\" is 2; allowed: 0 to 1");
     FIELD(job_run, job_run_params, "\x81\xa6passes\x91\xa7" "forward",
           "job.run: field \"passes\" is a list, but there is no such field; there are: input, output, axis, steps, "
           "offsets, algorithm, priority, deadline_ms, progress, ending, after_failure, "

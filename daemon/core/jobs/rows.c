@@ -63,6 +63,20 @@ static int check_length(const struct request *request, uint32_t operand, struct 
                      request->operands[operand].tensor->shape[params->axis], wanted, given);
 }
 
+/* Checks the length of what is written of rows without samples. */
+static int check_empty(const struct request *request, uint32_t operand, struct error *error)
+{
+    const uint64_t axis = request->params->axis, given = request->operands[operand].tensor->shape[axis];
+    char name[FIELD_NAME_BYTES];
+    if (given == 0 || request->params->input.shape[axis] > 0)
+        return 0;
+    return error_set(error, -EINVAL,
+                     "dimension %" PRIu64 " of \"%s\" is %" PRIu64
+                     "; it must be 0: rows without samples, as \"input\" has, "
+                     "have no results but those of reductions",
+                     axis, request_operand_name(request, operand, name), given);
+}
+
 /* Checks an operand's shape. An operand that follows samples has the input's shape, if no step changes it; otherwise,
  * and if it follows rows, all of that shape but the axis. */
 static int check_shape(const struct request *request, uint32_t operand, struct error *error)
@@ -78,6 +92,8 @@ static int check_shape(const struct request *request, uint32_t operand, struct e
     const bool differs = follows != FOLLOWS_SAMPLES || request->operands[operand].length != input->shape[axis];
     if (differs && follows != FOLLOWS_VECTORS)
         r = (follows == FOLLOWS_ROWS ? check_axis : check_length)(request, operand, error);
+    else if (request->operands[operand].access == ACCESS_WRITE)
+        r = check_empty(request, operand, error);
     for (uint32_t k = 0; k < input->shape_count && !r; k++)
         if (input->shape[k] != other->shape[k] && !(differs && k == axis))
             r = error_set(error, -EINVAL,

@@ -9,6 +9,9 @@ static int check_dt(const struct asked *asked, const struct msg_diff *message, s
     const double dt = message->dt;
     char field[FIELD_NAME_BYTES];
     const char *name = request_field(asked->request, asked->step, "dt", field);
+    if (message->kind == DIFF_DERIVATIVE && !STEP_GIVES(message, diff, dt))
+        return error_set(error, -EINVAL, "\"%s\" is missing; allowed with \"kind\" \"derivative\": %g to %g", name,
+                         LIMIT_DT_MIN, LIMIT_DT_MAX);
     if (message->kind == DIFF_DERIVATIVE && !(dt >= LIMIT_DT_MIN && dt <= LIMIT_DT_MAX))
         return error_set(error, -EINVAL, "\"%s\" is %g; allowed with \"kind\" \"derivative\": %g to %g", name, dt,
                          LIMIT_DT_MIN, LIMIT_DT_MAX);
