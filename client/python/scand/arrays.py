@@ -75,18 +75,19 @@ _arrays = _Arrays()
 
 
 class allocator:
-    """Makes the memory of NumPy's arrays of 1 MiB and more shared, so that jobs work on them where they lie: those that
-    this thread makes from now on, or until the end of a `with` block, by whatever function of NumPy's or others'.
+    """Makes the memory of NumPy's arrays of 1 MiB and more shared, so that jobs work on them where they lie. This goes
+    for the arrays that this thread makes from now on, or until the end of a `with` block, by any function of NumPy or
+    others.
 
         with scand.allocator():
-            x = np.load("traces.npy")   # shared, and so is what is computed of it
+            x = np.load("traces.npy")   # shared, and so are arrays computed from it
         scand.allocator()               # from here on, in this thread
 
-    It holds for one thread, and tasks begun in it, as NumPy has it: threads of a pool need it each,
+    An allocator holds for one thread, and tasks begun in it, as NumPy's rules are: each thread of a pool needs its own,
     ThreadPoolExecutor(initializer=scand.allocator). Arrays keep their memory as long as anybody has them, whatever
-    becomes of the block, the client and the daemon; afterwards up to 1 GiB of it is kept for the next ones, until
-    trim(). Children of fork see what their parents write to such arrays, and the other way round. Each array takes a
-    descriptor; from half of those that the process may have on, arrays are ordinary ones.
+    becomes of the `with` block, the client and the daemon; afterwards up to 1 GiB of it is kept for further arrays,
+    until trim(). Children of fork see what their parents write to such arrays, and the other way round. Each array
+    takes a descriptor; when half of those that the process may have are in use, further arrays are ordinary ones.
     """
 
     def __init__(self) -> None:

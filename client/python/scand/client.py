@@ -1,7 +1,7 @@
 """The client of this process, which all its threads share.
 
-A client has a lock, for its list of jobs and its imported blocks. Nobody holds that while waiting: one thread polls the
-connection, so that signals reach Python's handlers, and tells the others when something has come.
+A client has a lock, for its list of jobs and its imported blocks. No thread holds the lock while waiting: one thread
+polls the connection, so that signals reach Python's handlers, and tells the others when something has come.
 """
 
 from __future__ import annotations
@@ -90,10 +90,12 @@ class Client:
     """A connection to the daemon, made when it is first used.
 
     `socket` is the daemon's, by default the one that libscand finds: $SCAND_SOCKET, else the user's own, else the
-    machine's. Where none answers, jobs are computed in this process if $SCAND_FALLBACK is "cpu". `name` says who connects, for people who look at the daemon. A daemon that is busy is asked again for
-    `patience_s` seconds; then BusyError is raised.
+    machine's. Where none answers, jobs are computed in this process if $SCAND_FALLBACK is "cpu". `name` says who
+    connects, for people who look at the daemon. A daemon that is busy is asked again for `patience_s` seconds; then
+    BusyError is raised.
 
-    Any thread may use it. A child of fork connects by itself. A pickled client connects where it is unpickled.
+    Any thread may use a client. A child of fork makes a connection of its own. A pickled client connects where it is
+    unpickled.
     """
 
     def __init__(self, socket: Optional[str] = None, name: Optional[str] = None, *, patience_s: float = 60.0):
@@ -169,7 +171,7 @@ class Client:
             return string(lib.scand_server_name(self._connect().daemon))
 
     def ping(self) -> float:
-        """Seconds to the daemon and back."""
+        """The time of a message to the daemon and back, in seconds."""
         took_us = ffi.new("uint64_t *")
         with self._changed:
             connection = self._connect()
@@ -185,7 +187,8 @@ class Client:
                 self._nudge()
 
     def create_on_device(self, size: int) -> tuple[Connection, Any, bool]:
-        """A buffer of the connection, which has it as long as it lasts; see there."""
+        """A buffer of the connection, which keeps it as long as the connection lasts; see
+        Connection.create_on_device."""
         with self._changed:
             connection = self._connect()
             buffer, is_shared = connection.create_on_device(size)
@@ -193,7 +196,7 @@ class Client:
             return connection, buffer, is_shared
 
     def export(self, connection: Connection, buffer: Any) -> tuple[int, int]:
-        """A descriptor of its memory, and the bytes of that."""
+        """A descriptor of a buffer's memory, and the bytes of that memory."""
         with self._changed:
             descriptor, size = connection.export(buffer)
             self._nudge()
@@ -288,7 +291,7 @@ class Client:
                 flight.handle = jobs[at]
 
     def leave_alone(self, array: AnyArray) -> None:
-        """Waits until no job writes there."""
+        """Waits until no job writes to an array."""
         with self._changed:
             while any(_meet((array,), flight.writes) for flight in self._flights):
                 self._advance(LOOK_S)
@@ -464,7 +467,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def trim() -> None:
-    """Gives all memory back that no array uses, instead of keeping some for the next ones."""
+    """Gives back all memory that no array uses, instead of keeping some for the next arrays."""
     trim_blocks()
     for client in list(_clients):
         client.give_up_imports()

@@ -1,4 +1,4 @@
-"""Functions of this package over Dask's arrays. Needs dask."""
+"""Functions of this package over Dask's arrays. This module needs dask."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 
 
 def map_rows(function: Callable[..., Any], x: Any, *, axis: int = -1, **options: Any) -> Any:
-    """A Dask array of what `function` makes of the rows of another along an axis: scand.scan, scand.cumsum,
+    """A Dask array of the results of `function` on the rows of another array along an axis: scand.scan, scand.cumsum,
     scand.reduce, scand.maximum_accumulate and others that take `axis`, with their options.
 
-    Rows are made whole; other axes keep their chunks. A chunk is a job or some, so that all threads and processes of a
-    machine share its daemon; one that is busy is waited for. Chunks of some 10 to 100 MB are best.
+    Chunks are merged along the axis, so that rows are whole; other axes keep their chunks. Each chunk is a job or
+    several, so all threads and processes of a machine share its daemon, and wait where it is busy. Chunks of some 10 to
+    100 MB are best.
     """
     rows = x.rechunk({axis % x.ndim: -1})
     scanned = functools.partial(function, axis=axis, **options)

@@ -199,9 +199,9 @@ def _shadow(
 class DeviceArray(Elsewhere):
     """An array in a device's memory, which scan(), reduce(), run() and the other functions take and give.
 
-    device_empty() and device_array() make it. It has `shape`, `dtype`, `strides`, `ndim`, `size`, `itemsize`, `nbytes`; slices of it
-    are views. get() copies it to the host. CuPy and PyTorch use its memory where it lies: cupy.asarray(x),
-    torch.as_tensor(x, device="cuda"), torch.from_dlpack(x).
+    device_empty() and device_array() make such arrays. They have `shape`, `dtype`, `strides`, `ndim`, `size`,
+    `itemsize`, `nbytes`; slices of it are views. get() copies an array to the host. CuPy and PyTorch use its memory
+    where it lies: cupy.asarray(x), torch.as_tensor(x, device="cuda"), torch.from_dlpack(x).
     """
 
     def __init__(self, memory: DeviceMemory, shadow: AnyArray, offset: int = 0, owner: object = None):
@@ -304,14 +304,14 @@ class DeviceArray(Elsewhere):
         self.memory.synchronize()
 
     def get(self, *, client: Optional[Client] = None) -> AnyArray:
-        """A copy in this process, a shared array."""
+        """A copy of the array in this process, as a shared array."""
         if not self.size:
             return np.empty(self.shape, self.dtype)
         copied: AnyArray = _copied(self._plain(), None, client)
         return copied.view(self.dtype).reshape(self.shape)
 
     def set(self, array: ArrayLike, *, client: Optional[Client] = None) -> None:
-        """Copies samples of the same shape and dtype into it."""
+        """Copies samples of the same shape and dtype into the array."""
         given = np.asarray(array)
         if given.shape != self.shape or given.dtype != self.dtype:
             raise ValueError(f"array: it is {given.dtype} of shape {given.shape}; take {self.dtype} of {self.shape}")
@@ -392,8 +392,8 @@ def give_back_lent() -> None:
 
 
 def wrapped(array: Any) -> Any:
-    """A DeviceArray for one of CuPy's, PyTorch's and others' on a device, by __cuda_array_interface__; anything else as it
-    is."""
+    """A DeviceArray for an array of CuPy's, PyTorch's and others' on a device, by __cuda_array_interface__; anything
+    else as it is."""
     if type(array) is np.ndarray or isinstance(array, DeviceArray) or not hasattr(array, "__cuda_array_interface__"):
         return array
     about = array.__cuda_array_interface__
@@ -443,8 +443,9 @@ def _take(client: Client, size: int) -> tuple[DeviceMemory, int]:
 
 
 def device_empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float, *, client: Optional[Client] = None) -> DeviceArray:
-    """A C-ordered array in the memory of the daemon's device, whose content is arbitrary. On a GPU other programs' CUDA can use
-    it, too; it is there as long as anybody has it, but what it holds is lost with the daemon's worker."""
+    """A C-ordered array in the memory of the daemon's device, whose content is arbitrary. On a GPU, CUDA in other
+    programs can use the array, too. It lasts as long as anybody has it, but its content is lost with the daemon's
+    worker."""
     kind = np.dtype(dtype)
     if word_of(kind) is None or kind.kind in "iu" and kind.itemsize < 4:
         raise TypeError(f"dtype: jobs have no samples of {kind} as results, and those in a device's memory are not converted; take another")
@@ -455,8 +456,9 @@ def device_empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float, *, 
 
 
 def device_array(array: Any, *, client: Optional[Client] = None) -> DeviceArray:
-    """The array on the device: a copy of one of this process; one of CuPy's or PyTorch's is taken where it lies, and
-    remains in use as long as the result is there: jobs begin sooner with that than with the array itself."""
+    """The array on the device: a copy of an array of this process, or an array of CuPy's or PyTorch's where it lies.
+    The latter is imported for as long as the result is there, so jobs begin sooner with the result than with the array
+    itself."""
     given = wrapped(array)
     if isinstance(given, DeviceArray):
         return given

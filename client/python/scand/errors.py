@@ -43,8 +43,8 @@ class UnavailableError(ScandError, ConnectionError):
 
 
 class LostError(ScandError, ConnectionError):
-    """The daemon's worker was lost with the job, and repeating it could have changed its result: what it was to write
-    holds anything, its input too where that is the same memory."""
+    """The daemon's worker was lost with the job, and repeating the job could have changed its result. Its output holds
+    anything; so does its input where that is the same memory."""
 
     status = "lost"
 

@@ -154,8 +154,8 @@ def _shape(shape: Optional[Union[int, Sequence[int]]], room: int, kind: np.dtype
 def open_file(
     file: File, dtype: DTypeLike = np.float32, shape: Optional[Union[int, Sequence[int]]] = None, offset: int = 0
 ) -> AnyArray:
-    """A read-only array over a file, which jobs read themselves: nothing is copied in this process, and the file may be
-    larger than all memory.
+    """A read-only array over a file, which the daemon reads for each job: nothing is copied in this process, and the
+    file may be larger than all memory.
 
         x = scand.open_file("line.f32", np.float32, (-1, 2000))    # traces of 2,000 samples
         rms = scand.reduce(x, "rms")
@@ -167,14 +167,15 @@ def open_file(
         A path; a descriptor or a file that is open for reading, which stays the caller's; or a SharedMemory of
         multiprocessing. On disk or in memory, also a memfd that is sealed against writing.
     dtype, shape
-        Of the array, C-ordered; without a shape all elements in one dimension. One extent may be -1, for as many as the
-        file has.
+        Dtype and shape of the array, which is C-ordered; without a shape it has all elements in one dimension. One
+        extent may be -1, for as many as the file has.
     offset
-        In bytes, of the first element.
+        The place of the first element in the file, in bytes.
 
-    Jobs read the file as it is then, chunk by chunk. One that has become shorter fails its jobs (ScandError); touching the
-    array itself is then a bus error, as with any mapping. A row of more than 256 MiB is InvalidError: take it from a copy,
-    `scand.asarray(x[:1])`. Columns are read, too, line by line, which takes longer than rows.
+    Jobs read the file as it is at that moment, chunk by chunk. If the file has become shorter, its jobs fail
+    (ScandError), and touching the array itself is a bus error, as with any mapping. A row of more than 256 MiB raises
+    InvalidError: scan a copy of it, `scand.asarray(x[:1])`. Columns can be scanned, too; they are read line by line,
+    which takes longer than rows.
 
     Raises
     ------

@@ -199,39 +199,40 @@ def scan(
     Parameters
     ----------
     x : array_like
-        Of any shape and layout. Integers, floats of up to 64 bits, or complex numbers of two such.
+        The samples, of any shape and layout: integers, floats of up to 64 bits, or complex numbers of two such floats.
     passes : str or sequence of str
         "forward", "backward", or two of them that are run in order: "forward,backward" is the double integral.
     kind : str
-        "inclusive"; "exclusive": result i does not include sample i; "half": it includes half of it (sums of floats);
-        "trapezoid": and half of the first sample, result 0 being 0 (the trapezoidal rule).
+        "inclusive"; "exclusive": result i does not include sample i; "half": it includes half of sample i (sums of
+        floats); "trapezoid": also half of the first sample, and result 0 is 0 (the trapezoidal rule).
     op : str
         "sum", "prod", "max", "min", or "affine": y[i] = coefficient y[i-1] + x[i].
     coefficient : number or array_like
-        Of "affine": one for all samples, not 0; or one for each, which can be broadcast to the shape of x.
+        The coefficient of "affine": one for all samples, not 0; or one for each, broadcast to the shape of x.
     accumulator : str
-        What running results are kept in: "auto" is f64 for floats, exact for integers; "f32", "f64", "f2".
+        The type in which running results are kept: "auto" is f64 for floats, exact for integers; "f32", "f64", "f2".
     intermediate : str
-        What floats are rounded to between two passes: "auto" is "f64" for samples or results of 64 bits, else "f32".
+        The type to which floats are rounded between two passes: "auto" is "f64" for samples or results of 64 bits, else
+        "f32".
     demean : bool
-        Takes each row's mean from its samples first.
+        Subtracts each row's mean from its samples first.
     axis : int or None
-        Along which. None: of the flattened array.
+        The axis along which to scan. None: the flattened array.
     dtype : dtype
-        Of the results. By default as NumPy's cumsum has them: floats as they are, small integers as 64 bits.
+        The dtype of the results. By default that of NumPy's cumsum: floats as they are, small integers as 64 bits.
     out : ndarray
-        For the results, of their shape. It may be x itself.
+        An array for the results, of their shape. It may be x itself.
     copy : bool or None
-        None copies what jobs cannot use where it lies. False raises ValueError instead.
+        None copies arrays that jobs cannot use where they lie. False raises ValueError instead.
     form : str
-        How samples lie where NumPy has no dtype for it: "ibm32", "ibm32le", "bf16"; or "i8", "i16", "i32be" and the like,
-        for integers that are summed as floats. Items have that size.
+        The form of samples for which NumPy has no dtype: "ibm32", "ibm32le", "bf16"; or "i8", "i16", "i32be" and the
+        like, for integers that are summed as floats. The items of x have the size of that form.
     priority : str
-        Among this user's jobs: "normal", "low", "high".
+        The place among this user's jobs: "normal", "low", "high".
     deadline : float
         Seconds in which the job has to start, or else DeadlineError is raised and `out` is as it was.
     client : Client
-        Whose connection is used; by default the one of this process.
+        The client whose connection is used; by default the one of this process.
 
     Returns
     -------
@@ -259,8 +260,8 @@ def submit(x: ArrayLike, passes: Passes = "forward", *, client: Optional[Client]
 def submit_many(
     arrays: Iterable[ArrayLike], passes: Passes = "forward", *, client: Optional[Client] = None, **options: Unpack[ScanOptions]
 ) -> list[Job]:
-    """Scans of many arrays, with the same options, in few messages: most of what small jobs cost is saved. They end
-    some 32 together."""
+    """Submits scans of many arrays, with the same options, in few messages, which saves most of the cost of small jobs.
+    Jobs end some 32 at a time."""
     return _together([_request(x, passes, **options) for x in arrays], client)
 
 
@@ -285,10 +286,10 @@ def _reduce_request(
 def reduce(x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]) -> Any:
     """One number for each row along an axis: "sum", "min", "max", "mean", "rms" or "norm".
 
-    Sums of floats are kept in f64. Of no samples the sum and the norm are 0, the least is infinity, the largest
+    Sums of floats are kept in f64. For a row without samples sum and norm are 0, the minimum is infinity, the maximum
     -infinity (of integers, the ends of their range), mean and rms are NaN. Keywords are those of scan(); `keepdims`
-    leaves the axis there with one element. Of several axes, or of all with axis=None, the samples make one row, in the
-    order of the axes in `x`. Returns an array without the axis, or a number.
+    keeps the axis, with one element. With several axes, or all of them (axis=None), the samples along these axes make
+    one row, in the order of the axes in `x`. Returns an array without the axis, or a number.
     """
     return _run(_reduce_request(x, op, **options), client)
 
@@ -360,13 +361,14 @@ def _run_settings(steps: tuple[Step, ...], reduces: bool, options: tuple[tuple[s
 def run(
     x: ArrayLike, steps: Sequence[ChainStep], *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]
 ) -> Any:
-    """Several operations in one job, each of what the one before it has left, which stays on the device.
+    """Runs several operations in one job, each on the result of the one before it, which stays on the device.
 
     A step is an operation ("scan", "upsample", or as the last "reduce": `scanctl operations` lists them), with its
     parameters in a dictionary: [("scan", {"passes": "forward,backward", "demean": True}), ("reduce", {"reduction": "rms"})].
-    Parameters have the names and words of that list, and so have operands, which are arrays; those that a step writes
-    are arrays for it to write into. Between steps values are of the dtype of the results; ("map", {"op": "cast"}) as
-    the first step changes between integers and floats in the daemon. Keywords are those of reduce(). Returns the results of the last step.
+    Parameters have the names and words of that list. Operands have them, too, and are arrays; a step writes its results
+    into the operands that it writes. Values between steps have the dtype of the results; ("map", {"op": "cast"}) as the
+    first step changes between integers and floats in the daemon. Keywords are those of reduce(). Returns the results of
+    the last step.
     """
     return _run(_run_request(x, steps, **options), client)
 
@@ -390,7 +392,7 @@ def cumsum(
     copy: Optional[bool] = None, client: Optional[Client] = None,
 ) -> AnyArray:
     """numpy.cumsum, along the last axis unless told otherwise. Floats are added in f64, then rounded to the dtype of
-    the results: that of `a`, of small integers 64 bits."""
+    the results: that of `a`, or 64 bits for small integers."""
     return scan(a, axis=axis, dtype=dtype, out=out, copy=copy, client=client)
 
 
@@ -398,7 +400,7 @@ def cumprod(
     a: ArrayLike, axis: Optional[int] = -1, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, *,
     copy: Optional[bool] = None, client: Optional[Client] = None,
 ) -> AnyArray:
-    """numpy.cumprod, along the last axis unless told otherwise, in f64 as cumsum. Of real numbers."""
+    """numpy.cumprod of real numbers, along the last axis unless told otherwise, in f64 as cumsum."""
     return scan(a, op="prod", axis=axis, dtype=dtype, out=out, copy=copy, client=client)
 
 
@@ -422,8 +424,8 @@ def cumulative_sum(
     x: ArrayLike, /, *, axis: Optional[int] = None, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None,
     include_initial: bool = False, copy: Optional[bool] = None, client: Optional[Client] = None,
 ) -> AnyArray:
-    """numpy.cumulative_sum, of the array API. `axis` may be left out where there is one. With `include_initial` results
-    begin with 0, and are one more."""
+    """numpy.cumulative_sum, of the array API. `axis` may be left out for an array of one dimension. With
+    `include_initial` the results begin with 0, and are one more."""
     return _cumulative("sum", x, axis, dtype, out, 0 if include_initial else None, copy, client)
 
 
@@ -431,7 +433,7 @@ def cumulative_prod(
     x: ArrayLike, /, *, axis: Optional[int] = None, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None,
     include_initial: bool = False, copy: Optional[bool] = None, client: Optional[Client] = None,
 ) -> AnyArray:
-    """numpy.cumulative_prod, of the array API, of real numbers. `include_initial` as of cumulative_sum: a 1."""
+    """numpy.cumulative_prod, of the array API, of real numbers. With `include_initial` the results begin with 1."""
     return _cumulative("prod", x, axis, dtype, out, 1 if include_initial else None, copy, client)
 
 
@@ -463,8 +465,9 @@ def cumulative_trapezoid(
     client: Optional[Client] = None,
 ) -> AnyArray:
     """scipy.integrate.cumulative_trapezoid: the integral up to each sample by the trapezoidal rule, for samples at `x`
-    or `dx` apart. One sample less than `y` along the axis, unless `initial` is 0, which then comes first. With `dx` it is
-    scan(y, kind="trapezoid"), rounded to the dtype of the results and multiplied by dx; of f16, rounded to f32 before."""
+    or `dx` apart. The result has one sample less than `y` along the axis, unless `initial` is 0, which then comes
+    first. With `dx` it is scan(y, kind="trapezoid"), rounded to the dtype of the results and multiplied by dx; sums of
+    f16 are rounded to f32 before that."""
     samples = np.asarray(y)
     if samples.dtype.kind in "biu":
         samples = samples.astype(float)
@@ -515,8 +518,9 @@ def lfilter(
     client: Optional[Client] = None,
 ) -> Any:
     """scipy.signal.lfilter of first order: a[0] y[i] = b[0] x[i] + b[1] x[i-1] - a[1] y[i-1], with up to two
-    coefficients each. With `zi`, the state before (one along the axis), it returns the results and the state after. A
-    complex a[1] / a[0] is r exp(i phi): samples are turned by multiples of phi, filtered with r, and turned back."""
+    coefficients each. With `zi`, the state before (one element along the axis), it returns the results and the state
+    after. A complex a[1] / a[0] is taken as r exp(i phi): samples are turned by multiples of phi, filtered with r, and
+    turned back."""
     numerator, denominator, samples = np.atleast_1d(b), np.atleast_1d(a), np.asarray(x)
     for name, taps in (("b", numerator), ("a", denominator)):
         if taps.ndim != 1 or not 1 <= taps.size <= 2:

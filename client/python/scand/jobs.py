@@ -1,4 +1,4 @@
-"""Jobs under way, with the words of concurrent.futures."""
+"""Jobs under way, with the methods of futures of concurrent.futures."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """A scan or reduction that was submitted. It can be awaited, too, in any event loop of asyncio.
+    """A job that was submitted. It can also be awaited, in any event loop of asyncio.
 
-    What it works on must be left alone until it is done: the arrays that it was given, unless they were copied.
+    The arrays that the job was given must be left alone until it is done, unless they were copied.
     """
 
     def __init__(self, client: Client, plan: Plan):
@@ -41,7 +41,7 @@ class Job:
 
     def result(self, timeout: Optional[float] = None) -> Any:
         """The results, a NumPy array: `out` where one was given. Waits for at most `timeout` seconds, then raises
-        TimeoutError, and the job goes on. Raises what the job failed with, or concurrent.futures.CancelledError."""
+        TimeoutError, and the job goes on. Raises the job's error, or concurrent.futures.CancelledError."""
         self._wait(timeout)
         if self._error is not None:
             raise self._error
@@ -63,7 +63,8 @@ class Job:
         return not self.done()
 
     def cancel(self) -> bool:
-        """Asks the daemon to stop the job: False where it is done already. What its output holds is then anything."""
+        """Asks the daemon to stop the job; returns False where it is done already. The output of a stopped job holds
+        anything."""
         if self.done():
             return False
         for part in self._plan.parts:

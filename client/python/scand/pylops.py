@@ -1,4 +1,4 @@
-"""Linear operators of PyLops that are computed by scand. Needs pylops."""
+"""Linear operators of PyLops, computed by scand. This module needs pylops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .memory import AnyArray, empty
 
 class CausalIntegration(pylops.CausalIntegration):  # type: ignore[misc]
     """pylops.CausalIntegration, with the same parameters, attributes and results: y[i] is the sum of x[0] to x[i] times
-    `sampling`; of the kind "half" with half of x[i], of "trapezoidal" with half of x[0] and x[i]."""
+    `sampling`; the kind "half" takes half of x[i], "trapezoidal" half of x[0] and of x[i]."""
 
     @reshaped  # type: ignore[untyped-decorator]
     def _matvec(self, x: AnyArray) -> AnyArray:
@@ -110,7 +110,7 @@ class Triangle(_Window):
 
 class Box(_Window):
     """Along `axis` the mean ("area") or the sum ("height", "none") of 2 half_width - 1 samples around each one.
-    `boundary` as of Triangle."""
+    `boundary` is that of Triangle."""
 
     _operation = "box"
 
@@ -119,9 +119,10 @@ class Box(_Window):
 
 
 class Convolve1D(pylops.LinearOperator):  # type: ignore[misc]
-    """pylops.Convolve1D, with the same parameters and results: y[i] is the sum of h[m] x[i + offset - m], with up to 4,096
-    taps from the centre of the filter to its ends together. A filter that is longer than x, of one dimension, gives as many
-    results as it has taps; then `offset` is a place in x. `method` is taken and has no meaning: sums are direct ones."""
+    """pylops.Convolve1D, with the same parameters and results: y[i] is the sum of h[m] x[i + offset - m], with up to
+    4,096 taps, after zeros have put the filter's centre in the middle. A filter longer than an x of one dimension gives
+    as many results as it has taps; `offset` then is a place in x. `method` is accepted and has no effect: sums are
+    direct ones."""
 
     def __init__(self, dims: Any, h: AnyArray, offset: int = 0, axis: int = -1, method: Any = None, dtype: Any = "float64", name: str = "C"):
         if np.ndim(h) != 1:

@@ -30,13 +30,12 @@ CODES: dict[int, tuple[str, Optional[str]]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Traces:
-    """A file in shared memory, or, of `open`, read-only and on disk.
+    """A SEG-Y file: in shared memory, or, made by `open`, read-only and on disk.
 
-    `samples` are its traces, of shape (traces, samples), in the file's numbers and byte order: scand.scan(samples,
-    form=form) sums them where they lie. `form` is "ibm32" or "ibm32le" for IBM floats, which NumPy sees as integers, else
-    None.
-    `headers` are the bytes of the trace headers, of shape (traces, 240); `interval_us` is the sampling interval in
-    microseconds. `data` is the whole file.
+    `samples` are the traces, of shape (traces, samples), in the file's number format and byte order:
+    scand.scan(samples, form=form) sums them where they lie. `form` is "ibm32" or "ibm32le" for IBM floats, which NumPy
+    sees as integers, else None. `headers` are the bytes of the trace headers, of shape (traces, 240); `interval_us` is
+    the sampling interval in microseconds. `data` is the whole file.
     """
 
     data: AnyArray
@@ -47,7 +46,7 @@ class Traces:
 
 
 def read(path: Union[str, os.PathLike[str]]) -> Traces:
-    """Reads a SEG-Y file of revision 0, 1 or 2 with traces of one length. Raises ValueError where it is none."""
+    """Reads a SEG-Y file of revision 0, 1 or 2 with traces of one length. Raises ValueError for any other file."""
     with builtins.open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < TEXT_BYTES + BINARY_BYTES:
