@@ -455,11 +455,11 @@ static void old_traces_are_forgotten(void)
     static struct event_log event_log;
     static struct msg_trace_result page;
     for (uint64_t i = 1; i <= LIMIT_TRACE; i++)
-        event_log_add(&event_log, &(struct msg_trace_event){.job = i});
+        *event_log_next(&event_log) = (struct msg_trace_event){.event = i, .job = i};
     event_log_read(&event_log, 0, &page);
     CHECK(page.events[0].event == 1 && page.events[0].job == 1);
     CHECK(page.events_count == LIMIT_MAPS && page.next == LIMIT_MAPS + 1);
-    event_log_add(&event_log, &(struct msg_trace_event){.job = LIMIT_TRACE + 1});
+    *event_log_next(&event_log) = (struct msg_trace_event){.event = LIMIT_TRACE + 1, .job = LIMIT_TRACE + 1};
     event_log_read(&event_log, 0, &page);
     CHECK(page.events[0].event == 2 && page.events[31].event == 33 && page.next == 34);
     event_log_read(&event_log, LIMIT_TRACE + 1, &page);

@@ -5,9 +5,9 @@
 
 int feed_begin(struct job *job, struct error *error)
 {
-    struct load first = {.count = job_chunk_count(job, 0)};
     if (!job_reads_files(job))
         return 0;
+    struct load first = {.count = job_chunk_count(job, 0)};
     /* The places of ragged rows are not known yet. */
     int r = job->operands[OPERAND_OFFSETS].buffer || job_is_empty(job) ? 0 : load_lay_out(&first, job, error);
     if (r)

@@ -16,8 +16,9 @@ struct event_log {
     struct msg_trace_event events[LIMIT_TRACE];
 };
 
-/* Takes an event in, and numbers it. */
-void event_log_add(struct event_log *log, const struct msg_trace_event *event);
+/* Returns the place of a further event, whose number is log->last then, for the caller to fill in all of it: a copy
+ * would have to wait for what was just written. */
+struct msg_trace_event *event_log_next(struct event_log *log);
 /* The page of events that begins with number `from`, or with the oldest one that is left. */
 void event_log_read(const struct event_log *log, uint64_t from, struct msg_trace_result *out);
 
