@@ -20,6 +20,13 @@ struct error {
     char message[LIMIT_ERROR_BYTES];
 };
 
+/* Makes it say that nothing is wrong. An initializer would set all of the text to zero. */
+static inline void error_clear(struct error *error)
+{
+    error->code = 0;
+    error->retry_ms = 0;
+    error->message[0] = '\0';
+}
 /* Fills *error (unless NULL) and returns code, so that a check reads `return error_set(error, -EINVAL, ...)`. */
 int error_set(struct error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -10,7 +10,8 @@ static int outcome_apply(struct scand_job *job, const struct msg_job_batch_resul
     if (job->index > result->jobs_count)
         return error_set(error, -EBADMSG, "the answer to a batch says nothing of its job %u", (unsigned)job->index);
     const struct msg_job_outcome *outcome = &result->jobs[job->index - 1];
-    struct error ended = {.code = 0};
+    struct error ended;
+    error_clear(&ended);
     if (outcome->error.code)
         error_from_failure(&outcome->error, &ended);
     else

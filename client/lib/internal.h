@@ -245,10 +245,6 @@ struct scand_job {
     struct scand_job *next;
     uint32_t index;     /* place in the batch of the msgid, from 1 on; 0: submitted alone */
     enum method method; /* job.submit, or job.run */
-    union {
-        struct msg_job_submit_params submit;
-        struct msg_job_run_params run;
-    } params;
     scand_progress *progress;
     void *context;
     int64_t start_by_ms; /* latest start by clock_ms, where params have a deadline */
@@ -258,11 +254,16 @@ struct scand_job {
     bool released;  /* freed when it ends and no call has it */
     unsigned calls; /* calls that use the job, during which other threads may release it */
     bool done;
-    bool stale;         /* a job that was to write what this one reads has failed meanwhile */
-    bool overtaken;     /* a later job that shares memory has ended: so has this one, by no answer */
-    struct error error; /* the error with which it ended; while reconnecting, why it cannot be repeated */
+    bool stale;     /* a job that was to write what this one reads has failed meanwhile */
+    bool overtaken; /* a later job that shares memory has ended: so has this one, by no answer */
     struct scand_times times;
     uint32_t operand_count;
+    /* From here on, members that a job does not have are not even set to zero: the error's text, the other params. */
+    struct error error; /* the error with which it ended; while reconnecting, why it cannot be repeated */
+    union {
+        struct msg_job_submit_params submit;
+        struct msg_job_run_params run;
+    } params;
     struct operand operands[];
 };
 

@@ -1,6 +1,8 @@
 /* Jobs: submitting, waiting, cancelling. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/lib/internal.h"
 
@@ -24,11 +26,13 @@ static struct scand_job *job_create(struct scand *daemon, struct submission what
                                     void *context)
 {
     const size_t operands = what.task ? task_operand_count(what.task) : SCAN_OPERANDS;
-    struct scand_job *job = calloc(1, sizeof *job + operands * sizeof job->operands[0]);
+    struct scand_job *job = malloc(sizeof *job + operands * sizeof job->operands[0]);
     if (!job) {
         session_fail(daemon, -ENOMEM, "out of memory for a job");
         return NULL;
     }
+    memset(job, 0, offsetof(struct scand_job, error));
+    error_clear(&job->error);
     job->daemon = daemon;
     job->progress = progress;
     job->context = context;

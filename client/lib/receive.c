@@ -66,7 +66,8 @@ static int message_handle(struct scand *daemon, const uint8_t *bytes, size_t siz
 {
     struct message message;
     struct msg_job_progress progress = {0};
-    struct error error = {.message = ""};
+    struct error error;
+    error_clear(&error);
     int code = message_open_in(&message, &daemon->arena, bytes, size, &error);
     if (code == 0 && message.kind == MESSAGE_RESPONSE)
         code = answer_handle(daemon, &message, &error);

@@ -160,6 +160,7 @@ static void job_prepare(struct scand_job *job, const struct scand_tensor *input,
 {
     struct msg_job_submit_params *params = &job->params.submit;
     job->method = METHOD_job_submit;
+    memset(params, 0, sizeof *params);
     operand_add(job, "input", input, false, &params->input);
     operand_add(job, "output", output, true, &params->output);
     params->axis = axis;

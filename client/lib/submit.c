@@ -12,8 +12,9 @@ void job_set_times(struct scand_job *job, const struct msg_job_submit_result *re
 static int job_done(struct scand *daemon, struct pending *pending, const struct message *message, struct error *error)
 {
     struct scand_job *job = (struct scand_job *)pending; /* a job begins with its pending */
-    struct error outcome = {.code = 0};
+    struct error outcome;
     struct msg_job_submit_result result;
+    error_clear(&outcome);
     if (message->failed) {
         if (answer_read_failure(message, &outcome, error))
             return -EBADMSG;

@@ -136,11 +136,22 @@ static int dispatch(struct call *call, const struct message *message, union para
     return run_handler(message->method, call, params);
 }
 
+/* Sets no more than what a request without errors and descriptors has. */
+static void call_begin(struct call *call, struct client *client, uint32_t msgid)
+{
+    call->service = client->service;
+    call->client = client;
+    call->msgid = msgid;
+    call->position = connection_position(client->connection);
+    call->fd_count = 0;
+    error_clear(&call->error);
+}
+
 static void handle_request(struct client *client, const struct message *message)
 {
-    struct call call = {.service = client->service, .client = client, .msgid = message->msgid};
-    call.position = connection_position(client->connection);
+    struct call call;
     union params params;
+    call_begin(&call, client, message->msgid);
     if (dispatch(&call, message, &params))
         reply_failure(client, message->msgid, &call.error);
     descriptors_drop(client->service, client->user, call.fds, call.fd_count);
@@ -150,7 +161,8 @@ static void handle_request(struct client *client, const struct message *message)
 static void handle_message(struct client *client, const uint8_t *bytes, size_t size)
 {
     struct message message;
-    struct error error = {0};
+    struct error error;
+    error_clear(&error);
     int r = message_open_in(&message, &client->service->arena, bytes, size, &error);
     message.strict = client->strict;
     if (!r && message.kind != MESSAGE_REQUEST)

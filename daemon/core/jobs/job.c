@@ -44,9 +44,7 @@ struct job *job_create(struct spare_jobs *spare, uint32_t operand_count)
         return NULL;
     memset(job, 0, offsetof(struct job, outcome));
     memset(job->operands, 0, operand_count * sizeof job->operands[0]);
-    job->outcome.code = 0;
-    job->outcome.retry_ms = 0;
-    job->outcome.message[0] = '\0';
+    error_clear(&job->outcome);
     job->operand_count = operand_count;
     return job;
 }
