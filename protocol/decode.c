@@ -244,7 +244,11 @@ static const char *reader_path(const struct reader *reader, char out[PATH_BYTES]
     return out;
 }
 
-static int reader_fail(const struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Functions that refuse are kept apart: the others are shorter then, and take no room for texts. */
+#define REFUSAL __attribute__((noinline, cold))
+
+REFUSAL static int reader_fail(const struct reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static int reader_fail(const struct reader *reader, const char *format, ...)
 {
@@ -268,32 +272,38 @@ static void reader_leave(struct reader *reader)
     reader->depth--;
 }
 
-/* `least` is for messages: what is below it but not negative is refused later, by who knows more of it. */
-static int read_number(const struct reader *reader, const msgpack_object *object, unsigned least, uint64_t max,
-                       uint64_t *out)
+/* `least` is for the message: what is below it but not negative is refused later, by who knows more of it. */
+REFUSAL static int refuse_number(const struct reader *reader, const msgpack_object *object, unsigned least,
+                                 uint64_t max)
 {
     if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
         return reader_fail(reader, "is %" PRId64 "; allowed: %u to %" PRIu64, object->via.i64, least, max);
     if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
         return reader_fail(reader, "is %s; expected: an integer", type_name(object));
-    if (object->via.u64 > max)
-        return reader_fail(reader, "is %" PRIu64 "; allowed: %u to %" PRIu64, object->via.u64, least, max);
+    return reader_fail(reader, "is %" PRIu64 "; allowed: %u to %" PRIu64, object->via.u64, least, max);
+}
+
+/* Returns whether it is a number of at most `max`, which *out is then. */
+static bool number_get(const msgpack_object *object, uint64_t max, uint64_t *out)
+{
+    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER || object->via.u64 > max)
+        return false;
     *out = object->via.u64;
-    return 0;
+    return true;
 }
 
 static int read_u64(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
 {
-    return read_number(reader, object, 0, max, out);
+    return number_get(object, max, out) ? 0 : refuse_number(reader, object, 0, max);
 }
 
 static int read_index(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
 {
     uint64_t value;
-    int code = read_u64(reader, object, max, &value);
-    if (code == 0)
-        *out = value + 1;
-    return code;
+    if (!number_get(object, max, &value))
+        return refuse_number(reader, object, 0, max);
+    *out = value + 1;
+    return 0;
 }
 
 static int read_i64(const struct reader *reader, const msgpack_object *object, int64_t *out)
@@ -303,9 +313,8 @@ static int read_i64(const struct reader *reader, const msgpack_object *object, i
         return 0;
     }
     uint64_t value;
-    int code = read_u64(reader, object, UINT64_MAX, &value);
-    if (code)
-        return code;
+    if (!number_get(object, UINT64_MAX, &value))
+        return refuse_number(reader, object, 0, UINT64_MAX);
     if (value > INT64_MAX)
         return reader_fail(reader, "is %" PRIu64 "; allowed: %" PRId64 " to %" PRId64, value, INT64_MIN, INT64_MAX);
     *out = (int64_t)value;
@@ -345,17 +354,23 @@ static int read_text(const struct reader *reader, const msgpack_object *object, 
     return 0;
 }
 
+REFUSAL static int refuse_word(const struct reader *reader, const msgpack_object *object, const struct words *words)
+{
+    char given[33], allowed[LIMIT_WORDS_BYTES];
+    words_join(words, allowed, sizeof allowed);
+    if (object->type != MSGPACK_OBJECT_STR)
+        return reader_fail(reader, "is %s; allowed: %s", type_name(object), allowed);
+    return reader_fail(reader, "is \"%s\"; allowed: %s",
+                       text_show(given, sizeof given, object->via.str.ptr, object->via.str.size), allowed);
+}
+
 static int read_word(const struct reader *reader, const msgpack_object *object, const struct words *words,
                      uint32_t *out)
 {
-    char given[33], allowed[LIMIT_WORDS_BYTES];
-    if (object->type != MSGPACK_OBJECT_STR)
-        return reader_fail(reader, "is %s; allowed: %s", type_name(object), words_join(words, allowed, sizeof allowed));
-    int word = words_find(words, object->via.str.ptr, object->via.str.size);
+    const bool is_text = object->type == MSGPACK_OBJECT_STR;
+    const int word = is_text ? words_find(words, object->via.str.ptr, object->via.str.size) : -1;
     if (word < 0)
-        return reader_fail(reader, "is \"%s\"; allowed: %s",
-                           text_show(given, sizeof given, object->via.str.ptr, object->via.str.size),
-                           words_join(words, allowed, sizeof allowed));
+        return refuse_word(reader, object, words);
     *out = (uint32_t)word;
     return 0;
 }
@@ -388,7 +403,7 @@ static const msgpack_object *pair_find(const msgpack_object *map, const char *ke
 static int read_step(struct reader *reader, const msgpack_object *object, union msg_step *out)
 {
     const struct field *field = &step_types[0]->fields[0];
-    uint32_t operation;
+    uint32_t operation = 0;
     if (object->type != MSGPACK_OBJECT_MAP)
         return reader_fail(reader, "is %s; expected: a map", type_name(object));
     const msgpack_object *value = pair_find(object, field->name);
@@ -484,7 +499,9 @@ static int read_value(struct reader *reader, const msgpack_object *object, const
     void *value = (char *)out + field->offset;
     switch (field->kind) {
     case FIELD_U64:
-        return read_number(reader, object, least_of(type, field), field->max, value);
+        if (!number_get(object, field->max, value))
+            return refuse_number(reader, object, least_of(type, field), field->max);
+        return 0;
     case FIELD_INDEX:
         return read_index(reader, object, field->max, value);
     case FIELD_F64:
@@ -544,7 +561,7 @@ static const char *value_show(const msgpack_object *object, char *out, size_t si
     return out;
 }
 
-static int unknown_field(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type)
+REFUSAL static int refuse_field(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type)
 {
     char name[LIMIT_NAME_BYTES], value[48], names[160];
     const char *operation = operation_of(type);
@@ -559,17 +576,22 @@ static int unknown_field(struct reader *reader, const msgpack_object_kv *pair, c
                        value_show(&pair->val, value, sizeof value), fields_join(type, 0, names, sizeof names));
 }
 
+REFUSAL static int refuse_key(const struct reader *reader, const msgpack_object *key)
+{
+    char path[PATH_BYTES];
+    return error_set(reader->error, -EINVAL, "%s: the name of a field%s%s is %s; expected: text", reader->what,
+                     reader->depth ? " of " : "", reader_path(reader, path), type_name(key));
+}
+
 /* Reads one pair, notes its row's bit in *seen, and the row after it as that of the next one. */
 static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type, uint64_t *seen,
                      size_t *expected, void *out)
 {
-    char path[PATH_BYTES];
     if (pair->key.type != MSGPACK_OBJECT_STR)
-        return error_set(reader->error, -EINVAL, "%s: the name of a field%s%s is %s; expected: text", reader->what,
-                         reader->depth ? " of " : "", reader_path(reader, path), type_name(&pair->key));
+        return refuse_key(reader, &pair->key);
     size_t row = row_find(type, &pair->key, *expected);
     if (row == type->field_count)
-        return reader->strict ? unknown_field(reader, pair, type) : 0;
+        return reader->strict ? refuse_field(reader, pair, type) : 0;
     *expected = row + 1;
     reader_enter(reader, type->fields[row].name, 0);
     if (*seen >> row & 1)
