@@ -27,7 +27,7 @@ def whole_numbers(shape, dtype=np.float64, seed=0):
 
 
 def layouts(x):
-    """The same numbers, laid out in several ways; each with the layout's name."""
+    """Copies of an array laid out in several ways; each with the layout's name."""
     spread = np.zeros([3 * n + 1 for n in x.shape], x.dtype)
     spread = spread[tuple(slice(1, None, 3) for _ in x.shape)]
     spread[...] = x

@@ -246,7 +246,7 @@ static void bind_rows(struct job *job, const struct request *request)
  * Chunks.
  */
 
-/* What a row of a step in tiles costs however short it is, as `work` of struct operation: some 30 ns. */
+/* The least cost of a row of a step in tiles, however short it is, as `work` of struct operation: some 30 ns. */
 #define TILE_ROW_WORK 100
 
 /* Returns the work of all steps, in bytes of a sample that take as long to be moved. */
