@@ -205,6 +205,7 @@ class Windows(OperationsTest):
         for dtypes in ("f16", "bf16"), ("i16be", "f32"), ("ibm32", "ibm32"), ("i32be", "f64"):
             self.check(client, [9, 1100], 1, [triangle(7), FORWARD, triangle(2048)], dtypes)
         self.check(client, [1000], 0, [triangle(9), FORWARD, box(70)], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 990])
+        self.check(client, [1000], 0, [triangle(9), box(70), SUM], ("f32", "f32"), offsets=[3, 3, 3])
 
     def test_repeated(self):
         """A step that stands for several, repeated or with a scale, is as many steps, in one job and beside others."""

@@ -210,6 +210,15 @@ static void rows_of_nothing(void)
     struct job *job = planned(&params, 40);
     CHECK(job->rows.row_count == 2 && job->rows.length == 0);
     job_destroy(NULL, job);
+    params = SCAN(7, 7, 7);
+    job = planned(&params, 40);
+    struct chunk chunk;
+    job->plain = false;
+    job->between_bytes = 4;
+    job_next_chunk(job, &chunk, 0);
+    CHECK_EQ(chunk.between_bytes, 4);
+    job_return(job, &chunk);
+    job_destroy(NULL, job);
     params = SCAN(7);
     job = planned(&params, 40);
     CHECK(job->rows.row_count == 0 && !job_has_rows(job));

@@ -347,9 +347,11 @@ uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk)
     return host_bytes(job, chunk, OPERAND_OUTPUT);
 }
 
+/* Rows without samples have memory for one, too: kernels find out where they would lie. */
 static void chunk_set_operands(struct chunk *chunk, const struct job *job)
 {
-    const uint64_t elements = job->offsets ? job_chunk_samples(job, chunk) : chunk->count * job->between_length;
+    const uint64_t counted = job->offsets ? job_chunk_samples(job, chunk) : chunk->count * job->between_length;
+    const uint64_t elements = counted > 0 ? counted : 1;
     chunk->operands = job->layouts;
     chunk->operand_count = job->operand_count;
     chunk->written = job->written;
