@@ -60,6 +60,8 @@ MAPS_LIST(X)
 
 /* The types of steps, by enum operation_id; the first field of each says which it is. */
 extern const struct map_type *const step_types[OPERATION_COUNT];
+/* The least that a whole number of a field may be: 0 or 1. */
+unsigned field_least(const struct field *field);
 
 /* "a, b, c": the names of the fields from the `first` on, or "none". Cut to size. Returns out. */
 const char *fields_join(const struct map_type *type, size_t first, char *out, size_t size);

@@ -478,29 +478,22 @@ static int read_list(struct reader *reader, const msgpack_object *object, const 
     return 0;
 }
 
-/* The operation whose steps have this type; NULL: it is that of another map. */
-static const char *operation_of(const struct map_type *type)
+/* Parameters of operations are 1 or more, but for flags. */
+unsigned field_least(const struct field *field)
 {
-    for (size_t i = 0; i < OPERATION_COUNT; i++)
-        if (step_types[i] == type)
-            return step_words.words[i];
-    return NULL;
+    for (size_t i = 0; i < OPERATION_COUNT && field->max > 1; i++)
+        if (field >= step_types[i]->fields && field < step_types[i]->fields + step_types[i]->field_count)
+            return 1;
+    return 0;
 }
 
-/* The least that a whole number may be: parameters of operations are 1 or more, but for flags. */
-static unsigned least_of(const struct map_type *type, const struct field *field)
-{
-    return field->max > 1 && operation_of(type) ? 1 : 0;
-}
-
-static int read_value(struct reader *reader, const msgpack_object *object, const struct map_type *type,
-                      const struct field *field, void *out)
+static int read_value(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
 {
     void *value = (char *)out + field->offset;
     switch (field->kind) {
     case FIELD_U64:
         if (!number_get(object, field->max, value))
-            return refuse_number(reader, object, least_of(type, field), field->max);
+            return refuse_number(reader, object, field_least(field), field->max);
         return 0;
     case FIELD_INDEX:
         return read_index(reader, object, field->max, value);
@@ -561,6 +554,15 @@ static const char *value_show(const msgpack_object *object, char *out, size_t si
     return out;
 }
 
+/* The operation whose steps have this type; NULL: it is that of another map. */
+static const char *operation_of(const struct map_type *type)
+{
+    for (size_t i = 0; i < OPERATION_COUNT; i++)
+        if (step_types[i] == type)
+            return step_words.words[i];
+    return NULL;
+}
+
 REFUSAL static int refuse_field(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type)
 {
     char name[LIMIT_NAME_BYTES], value[48], names[160];
@@ -597,7 +599,7 @@ static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const
     if (*seen >> row & 1)
         return reader_fail(reader, "is there twice");
     *seen |= UINT64_C(1) << row;
-    int code = read_value(reader, &pair->val, type, &type->fields[row], out);
+    int code = read_value(reader, &pair->val, &type->fields[row], out);
     if (!code)
         reader_leave(reader);
     return code;

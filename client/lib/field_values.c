@@ -75,8 +75,8 @@ static uint64_t integer_most(const struct field *field)
 
 static int integer_refuse(const struct field *field, const char *path, const char *given, struct error *error)
 {
-    return error_set(error, -EINVAL, "%s is %.*s; allowed: whole numbers from 0 to %" PRIu64, path, SHOWN_BYTES, given,
-                     integer_most(field));
+    return error_set(error, -EINVAL, "%s is %.*s; allowed: whole numbers from %u to %" PRIu64, path, SHOWN_BYTES, given,
+                     field_least(field), integer_most(field));
 }
 
 static int integer_set(const struct field *field, void *values, const char *path, const char *text, struct error *error)

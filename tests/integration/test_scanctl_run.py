@@ -121,7 +121,7 @@ class Run(ScanctlTest):
         message = "its rows have 300 samples, and the steps leave 600 of them, which headers would not say"
         self.fail_with(64, message, "run", "upsample 2", self.su, "-o", self.path("out.su"))
         self.fail_with(64, r'"steps\[0\].factor" is 0; allowed: 1 to 65536', "run", "upsample 0", self.npy, *out)
-        self.fail_with(64, "whole numbers from 0 to 65536", "run", "upsample 65537", self.npy, *out)
+        self.fail_with(64, "whole numbers from 1 to 65536", "run", "upsample 65537", self.npy, *out)
 
     def test_ragged_rows(self):
         line = self.write("line.npy", npy_header((len(self.values),)) + packed(self.values))
