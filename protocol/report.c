@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ void report_device(const struct msg_device *from, struct scand_device *device)
 void report_user(const struct msg_user_row *from, struct scand_user_info *user)
 {
 #define COPY(X, S, NAME, TYPE, TEXT) user->NAME = from->NAME;
+    memset(user, 0, sizeof *user);
     USER_NUMBERS(COPY, , )
 #undef COPY
     user->user = (uint32_t)from->user;
@@ -30,13 +32,23 @@ void report_user(const struct msg_user_row *from, struct scand_user_info *user)
 size_t report_counters(const struct msg_stats_result *from, struct scand_counter *counters, size_t capacity)
 {
     enum { NOW, TOTAL };
-#define COUNTER(X, S, NAME, PRESENCE, TYPE, TEXT) {#NAME, from->NAME, TEXT, TYPE},
-    const struct scand_counter all[] = {COUNTERS(COUNTER, , )};
-#undef COUNTER
+#define ROW(X, S, NAME, PRESENCE, TYPE, TEXT) {#NAME, TEXT, offsetof(struct msg_stats_result, NAME), TYPE},
+    static const struct {
+        const char *name, *text;
+        size_t offset;
+        uint32_t total;
+    } all[] = {COUNTERS(ROW, , )};
+#undef ROW
     size_t n = sizeof all / sizeof all[0];
     n = n < capacity ? n : capacity;
     if (n)
-        memcpy(counters, all, n * sizeof all[0]);
+        memset(counters, 0, n * sizeof *counters);
+    for (size_t i = 0; i < n; i++) {
+        counters[i].name = all[i].name;
+        counters[i].text = all[i].text;
+        counters[i].total = all[i].total;
+        memcpy(&counters[i].value, (const char *)from + all[i].offset, sizeof counters[i].value);
+    }
     return n;
 }
 

@@ -343,6 +343,7 @@ static uint64_t add_events(const union page *page, uint64_t from, struct rows *r
     uint32_t i = 0;
     for (; i < result->events_count && !rows_are_full(rows); i++) {
         struct scand_event event;
+        memset(&event, 0, sizeof event); /* what lies between members, too */
         event_fill(&event, &result->events[i]);
         rows_add(rows, &event, sizeof event);
     }

@@ -56,6 +56,11 @@ static int trace(void *rows, size_t row_bytes, struct page *page)
     return scand_trace(session, 0, rows, row_bytes, ROWS, &page->count, &page->next);
 }
 
+static int users(void *rows, size_t row_bytes, struct page *page)
+{
+    return scand_users(session, rows, row_bytes, ROWS, &page->count);
+}
+
 static const struct list {
     int (*ask)(void *rows, size_t row_bytes, struct page *page);
     size_t row_bytes;
@@ -63,7 +68,7 @@ static const struct list {
     {devices, sizeof(struct scand_device)}, {kernels, sizeof(struct scand_kernel)},
     {stats, sizeof(struct scand_counter)},  {histograms, sizeof(struct scand_histogram)},
     {jobs, sizeof(struct scand_job_info)},  {clients, sizeof(struct scand_client_info)},
-    {trace, sizeof(struct scand_event)},
+    {trace, sizeof(struct scand_event)},    {users, sizeof(struct scand_user_info)},
 };
 #define LISTS (sizeof lists / sizeof lists[0])
 
