@@ -105,83 +105,116 @@ static int encoded_write(void *context, const char *bytes, size_t size)
     return 0;
 }
 
-static int put_name(msgpack_packer *packer, const char *name, size_t size)
+/* Returns a packer for a single value. The compiler sees what it calls if it is made where it is used. */
+static inline msgpack_packer packer_of(struct encoded *out)
 {
-    int code = msgpack_pack_str(packer, size);
-    return code ? code : msgpack_pack_str_body(packer, name, size);
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, out, encoded_write);
+    return packer;
 }
 
-static int put_text(msgpack_packer *packer, const char *text)
+/* X(the function's ending, type of the value, the library's function) */
+#define PACKED(X)                         \
+    X(u32, uint32_t, msgpack_pack_uint32) \
+    X(u64, uint64_t, msgpack_pack_uint64) \
+    X(i64, int64_t, msgpack_pack_int64)   \
+    X(f64, double, msgpack_pack_double)   \
+    X(array, size_t, msgpack_pack_array)  \
+    X(pairs, size_t, msgpack_pack_map)
+#define X(NAME, TYPE, PACK)                                \
+    static int put_##NAME(struct encoded *out, TYPE value) \
+    {                                                      \
+        msgpack_packer packer = packer_of(out);            \
+        return PACK(&packer, value);                       \
+    }
+PACKED(X)
+#undef X
+
+static int put_nil(struct encoded *out)
 {
-    return put_name(packer, text, strlen(text));
+    msgpack_packer packer = packer_of(out);
+    return msgpack_pack_nil(&packer);
 }
 
-static int put_bytes(msgpack_packer *packer, const void *bytes, size_t size)
+static int put_name(struct encoded *out, const char *name, size_t size)
 {
-    int code = msgpack_pack_bin(packer, size);
-    return code ? code : msgpack_pack_bin_body(packer, bytes, size);
+    msgpack_packer packer = packer_of(out);
+    int code = msgpack_pack_str(&packer, size);
+    return code ? code : msgpack_pack_str_body(&packer, name, size);
 }
 
-static int put_word(msgpack_packer *packer, const struct words *words, uint32_t word)
+static int put_text(struct encoded *out, const char *text)
+{
+    return put_name(out, text, strlen(text));
+}
+
+static int put_bytes(struct encoded *out, const void *bytes, size_t size)
+{
+    msgpack_packer packer = packer_of(out);
+    int code = msgpack_pack_bin(&packer, size);
+    return code ? code : msgpack_pack_bin_body(&packer, bytes, size);
+}
+
+static int put_word(struct encoded *out, const struct words *words, uint32_t word)
 {
     assert(word < words->count);
-    return put_text(packer, words->words[word]);
+    return put_text(out, words->words[word]);
 }
 
-static int put_map(msgpack_packer *packer, const struct map_type *type, const void *from);
+static int put_map(struct encoded *out, const struct map_type *type, const void *from);
 
-static int put_step(msgpack_packer *packer, const union msg_step *step)
+static int put_step(struct encoded *out, const union msg_step *step)
 {
     assert(step->operation < OPERATION_COUNT);
-    return put_map(packer, step_types[step->operation], step);
+    return put_map(out, step_types[step->operation], step);
 }
 
-static int put_job(msgpack_packer *packer, const struct msg_batch_job *job)
+static int put_job(struct encoded *out, const struct msg_batch_job *job)
 {
-    return job->runs ? put_map(packer, &msg_job_run_params_type, &job->run)
-                     : put_map(packer, &msg_job_submit_params_type, &job->submit);
+    return job->runs ? put_map(out, &msg_job_run_params_type, &job->run)
+                     : put_map(out, &msg_job_submit_params_type, &job->submit);
 }
 
-static int put_item(msgpack_packer *packer, const struct field *field, const void *items, uint32_t i)
+static int put_item(struct encoded *out, const struct field *field, const void *items, uint32_t i)
 {
     switch (field->kind) {
     case FIELD_U64S:
-        return msgpack_pack_uint64(packer, ((const uint64_t *)items)[i]);
+        return put_u64(out, ((const uint64_t *)items)[i]);
     case FIELD_I64S:
-        return msgpack_pack_int64(packer, ((const int64_t *)items)[i]);
+        return put_i64(out, ((const int64_t *)items)[i]);
     case FIELD_WORDS:
-        return put_word(packer, field->of, ((const uint32_t *)items)[i]);
+        return put_word(out, field->of, ((const uint32_t *)items)[i]);
     case FIELD_TEXTS:
-        return put_text(packer, ((const char(*)[LIMIT_NAME_BYTES])items)[i]);
+        return put_text(out, ((const char(*)[LIMIT_NAME_BYTES])items)[i]);
     case FIELD_STEPS:
-        return put_step(packer, (const union msg_step *)items + i);
+        return put_step(out, (const union msg_step *)items + i);
     case FIELD_JOBS:
-        return put_job(packer, (const struct msg_batch_job *)items + i);
+        return put_job(out, (const struct msg_batch_job *)items + i);
     default:
         assert(field->kind == FIELD_MAPS || field->kind == FIELD_ITEMS);
-        return put_map(packer, field->of, member(items, i * ((const struct map_type *)field->of)->size_bytes));
+        return put_map(out, field->of, member(items, i * ((const struct map_type *)field->of)->size_bytes));
     }
 }
 
-static int put_value(msgpack_packer *packer, const struct field *field, const void *from)
+static int put_value(struct encoded *out, const struct field *field, const void *from)
 {
     const void *value = member(from, field->offset);
     switch (field->kind) {
     case FIELD_U64:
-        return msgpack_pack_uint64(packer, *(const uint64_t *)value);
+        return put_u64(out, *(const uint64_t *)value);
     case FIELD_INDEX:
-        return msgpack_pack_uint64(packer, *(const uint64_t *)value - 1);
+        return put_u64(out, *(const uint64_t *)value - 1);
     case FIELD_F64:
-        return msgpack_pack_double(packer, *(const double *)value);
+        return put_f64(out, *(const double *)value);
     case FIELD_TEXT:
     case FIELD_PROSE:
-        return put_text(packer, value);
+        return put_text(out, value);
     case FIELD_WORD:
-        return put_word(packer, field->of, *(const uint32_t *)value);
+        return put_word(out, field->of, *(const uint32_t *)value);
     case FIELD_BYTES:
-        return put_bytes(packer, value, count_get(field, from));
+        return put_bytes(out, value, count_get(field, from));
     case FIELD_MAP:
-        return put_map(packer, field->of, value);
+        return put_map(out, field->of, value);
     case FIELD_ITEMS:
         value = *(const void *const *)value;
         break;
@@ -189,9 +222,9 @@ static int put_value(msgpack_packer *packer, const struct field *field, const vo
         break;
     }
     uint32_t count = count_get(field, from);
-    int code = msgpack_pack_array(packer, count);
+    int code = put_array(out, count);
     for (uint32_t i = 0; i < count && !code; i++)
-        code = put_item(packer, field, value, i);
+        code = put_item(out, field, value, i);
     return code;
 }
 
@@ -240,7 +273,7 @@ static bool field_is_left_out(const struct map_type *type, size_t row, const voi
 }
 
 /* Writes a map. The recursion is as deep as the maps of messages.h are nested. */
-static int put_map(msgpack_packer *packer, const struct map_type *type, const void *from)
+static int put_map(struct encoded *out, const struct map_type *type, const void *from)
 {
     size_t count = 0;
     uint64_t there = 0; /* by field */
@@ -249,30 +282,30 @@ static int put_map(msgpack_packer *packer, const struct map_type *type, const vo
         there |= (uint64_t)is_there << i;
         count += is_there;
     }
-    int code = msgpack_pack_map(packer, count);
+    int code = put_pairs(out, count);
     for (size_t i = 0; i < type->field_count && !code; i++) {
         if (!(there >> i & 1))
             continue;
-        code = put_name(packer, type->fields[i].name, type->fields[i].name_size);
+        code = put_name(out, type->fields[i].name, type->fields[i].name_size);
         if (!code)
-            code = put_value(packer, &type->fields[i], from);
+            code = put_value(out, &type->fields[i], from);
     }
     return code;
 }
 
 /* Request and notification: method and params after the first elements. */
-static int put_call(msgpack_packer *packer, enum method method, const struct map_type *type, const void *params)
+static int put_call(struct encoded *out, enum method method, const struct map_type *type, const void *params)
 {
-    int code = put_text(packer, method_name(method));
+    int code = put_text(out, method_name(method));
     if (!code)
-        code = msgpack_pack_array(packer, 1);
-    return code ? code : put_map(packer, type, params);
+        code = put_array(out, 1);
+    return code ? code : put_map(out, type, params);
 }
 
-static int put_head(msgpack_packer *packer, size_t elements, enum message_kind kind)
+static int put_head(struct encoded *out, size_t elements, enum message_kind kind)
 {
-    int code = msgpack_pack_array(packer, elements);
-    return code ? code : msgpack_pack_uint32(packer, kind);
+    int code = put_array(out, elements);
+    return code ? code : put_u32(out, kind);
 }
 
 /* Ends an encoding: back to where it began when it did not fit. */
@@ -287,13 +320,11 @@ int encode_request(struct encoded *out, uint32_t msgid, enum method method, cons
                    const void *params)
 {
     size_t begin = out->size;
-    msgpack_packer packer;
-    msgpack_packer_init(&packer, out, encoded_write);
-    int code = put_head(&packer, 4, MESSAGE_REQUEST);
+    int code = put_head(out, 4, MESSAGE_REQUEST);
     if (!code)
-        code = msgpack_pack_uint32(&packer, msgid);
+        code = put_u32(out, msgid);
     if (!code)
-        code = put_call(&packer, method, type, params);
+        code = put_call(out, method, type, params);
     return encoded_end(out, begin, code);
 }
 
@@ -302,17 +333,15 @@ static int encode_response(struct encoded *out, uint32_t msgid, bool failed, con
                            const void *map)
 {
     size_t begin = out->size;
-    msgpack_packer packer;
-    msgpack_packer_init(&packer, out, encoded_write);
-    int code = put_head(&packer, 4, MESSAGE_RESPONSE);
+    int code = put_head(out, 4, MESSAGE_RESPONSE);
     if (!code)
-        code = msgpack_pack_uint32(&packer, msgid);
+        code = put_u32(out, msgid);
     if (!code && !failed)
-        code = msgpack_pack_nil(&packer);
+        code = put_nil(out);
     if (!code)
-        code = put_map(&packer, type, map);
+        code = put_map(out, type, map);
     if (!code && failed)
-        code = msgpack_pack_nil(&packer);
+        code = put_nil(out);
     return encoded_end(out, begin, code);
 }
 
@@ -341,10 +370,8 @@ int encode_failure(struct encoded *out, uint32_t msgid, const struct error *erro
 int encode_notification(struct encoded *out, enum method method, const struct map_type *type, const void *params)
 {
     size_t begin = out->size;
-    msgpack_packer packer;
-    msgpack_packer_init(&packer, out, encoded_write);
-    int code = put_head(&packer, 3, MESSAGE_NOTIFICATION);
+    int code = put_head(out, 3, MESSAGE_NOTIFICATION);
     if (!code)
-        code = put_call(&packer, method, type, params);
+        code = put_call(out, method, type, params);
     return encoded_end(out, begin, code);
 }
