@@ -30,7 +30,7 @@ static enum scand_dtype output_dtype;
 static int parse(const char *line)
 {
     static char text[512];
-    char *words[32];
+    static char *words[32]; /* options refer to them */
     int count = 0;
     snprintf(text, sizeof(text), "scan %s", line);
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
