@@ -144,10 +144,13 @@ def operand_dtype(operand: StepOperand, samples: np.dtype[Any]) -> np.dtype[Any]
     return given if kept else np.dtype(np.float64 if double or given.kind in "iu" and operand.about.dtypes == "float" else np.float32)
 
 
-def word_value(value: Any) -> Union[str, float]:
-    """A step's parameter as libscand takes it."""
+def word_value(field: str, value: Any) -> Union[str, float]:
+    """A step's parameter as libscand takes it; `field` names it."""
     if isinstance(value, (str, float)):
         return value
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value))
+    if value is None or np.ndim(value):
+        given = "None" if value is None else f"an array of shape {np.shape(value)}"
+        raise TypeError(f"{field}: it is {given}; take a number or a word (`scanctl operations` lists which parameters take arrays)")
     return float(value)

@@ -87,7 +87,7 @@ def _meet(some: Sequence[AnyArray], others: Sequence[AnyArray]) -> bool:
 
 
 class Client:
-    """A connection to the daemon, made when it is first used.
+    """A connection to the daemon, made when it is first used. Functions take it: scand.scan(x, client=client).
 
     `socket` is the daemon's, by default the one that libscand finds: $SCAND_SOCKET, else the user's own, else the
     machine's. Where none answers, jobs are computed in this process if $SCAND_FALLBACK is "cpu". `name` says who

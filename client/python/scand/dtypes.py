@@ -122,5 +122,8 @@ def form_dtypes(given: Dtype, form: str, asked: Optional[Dtype]) -> Dtypes:
         raise ValueError(f"form: {form} is a dtype of NumPy's; leave form out")
     final = asked or form_class(form)
     if final.kind != "f":
-        raise TypeError(f"dtype: samples of {form} have sums of floats, not of {final}")
+        raise TypeError(
+            f"dtype: samples of {form} have sums of floats, not of {final}; take a dtype of floats, or as `out` an array of "
+            f"floats, which may be a view of x, x.view('>f4')"
+        )
     return Dtypes(given, _native(final), final)

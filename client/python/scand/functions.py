@@ -311,15 +311,28 @@ def _grows(operation: str, parameters: Mapping[str, Any]) -> bool:
     return operation == "block-sum" or operation == "scan" and parameters.get("op", "sum") not in ("max", "min")
 
 
+def _chain(steps: Sequence[ChainStep]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Steps as operations with all their parameters."""
+    example = "[(\"scan\", {\"passes\": \"forward,backward\"}), \"demean\"]"
+    if isinstance(steps, str) or not isinstance(steps, Iterable):
+        raise TypeError(f"steps: {steps!r} is no list of steps; take one, as {example}")
+    chain: list[tuple[str, Mapping[str, Any]]] = []
+    for at, step in enumerate(steps):
+        name, parameters = (step, {}) if isinstance(step, str) else step if isinstance(step, (tuple, list)) and len(step) == 2 else (None, None)
+        if not isinstance(name, str) or not isinstance(parameters, Mapping):
+            raise TypeError(f"steps[{at}]: {step!r} is no operation, alone or with a dictionary of its parameters; take steps as {example}")
+        chain.append((name, {**_USUAL.get(name, {}), **parameters}))
+    if not chain:
+        raise ValueError(f"steps: there is none; take one or more, as {example}")
+    return chain
+
+
 def _run_request(
     x: ArrayLike, steps: Sequence[ChainStep], *, axis: Union[int, Sequence[int], None] = -1, dtype: Optional[DTypeLike] = None,
     out: Optional[AnyArray] = None, keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None,
     priority: str = "normal", deadline: Optional[float] = None,
 ) -> Request:
-    named = [(step, {}) if isinstance(step, str) else (step[0], step[1]) for step in steps]
-    chain = [(name, {**_USUAL.get(name, {}), **parameters}) for name, parameters in named]
-    if not chain:
-        raise ValueError("steps: there is none; take one or more, as (\"scan\", {\"passes\": \"forward,backward\"})")
+    chain = _chain(steps)
     _common(priority, deadline)  # checks them
     options = (("priority", priority), ("after_failure", "1"), *([("deadline_ms", str(int(deadline * 1000)))] if deadline is not None else []))
     words, operands = _split(chain)
@@ -346,7 +359,9 @@ def _split(chain: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[Step, 
     for at, (operation, parameters) in enumerate(chain):
         known = operands_of(operation)
         names = {name: name.replace("-", "_") for name in parameters}
-        steps.append((operation, tuple((name, word_value(parameters[name])) for name in names if names[name] not in known)))
+        steps.append((operation, tuple(
+            (name, word_value(f"steps[{at}].{names[name]}", parameters[name])) for name in names if names[name] not in known
+        )))
         for name, canonical in names.items():
             if canonical in known:
                 operands.append(StepOperand(at, canonical, known[canonical], np.atleast_1d(parameters[name])))

@@ -29,6 +29,7 @@ PAGE_BYTES = mmap.PAGESIZE
 SMALL_BLOCK_BYTES = 1 << 20  # the first block for small arrays; the next ones are as large as all before
 LARGE_BYTES = 16 << 20  # from here on an array begins a block of its own, or takes one that was given back
 KEPT_BYTES = 1 << 30  # blocks that nobody uses, kept for the next arrays
+POPULATED_BYTES = 256 << 20  # made by one call
 BINNED_BYTES = 64 << 10  # up to here, spans wait in bins for their like,
 BINNED_MOST = 8  # so many in each
 BINS_MOST = 64
@@ -125,9 +126,11 @@ class Block:
             self._populate()
 
     def _populate(self) -> None:
-        """Has the kernel make all pages in one call, which takes less than a fault for each."""
+        """Has the kernel make all pages in few calls, which takes less than a fault for each, with turns for signals
+        between them."""
         try:
-            self.memory.madvise(POPULATE_WRITE)
+            for begin in range(0, self.size, POPULATED_BYTES):
+                self.memory.madvise(POPULATE_WRITE, begin, min(POPULATED_BYTES, self.size - begin))
         except OSError:
             pass  # an older kernel makes them when they are touched
 
@@ -220,6 +223,19 @@ class Region:
             give_back(self.place, self.size)
 
 
+def _available_bytes() -> int:
+    """The memory that the machine can still give; without bounds where it does not say."""
+    kib = 0
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            for line in file:
+                if line.startswith((b"MemAvailable:", b"SwapFree:")):
+                    kib += int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        return 1 << 63
+    return kib << 10 if kib else 1 << 63
+
+
 class Pool:
     """The blocks of this process."""
 
@@ -252,6 +268,9 @@ class Pool:
     def _add(self, size: int, large: bool) -> Block:
         small_bytes = sum(block.size for block in self._blocks if not block.large)
         room = size if large else max(size, SMALL_BLOCK_BYTES, min(small_bytes, 4 * LARGE_BYTES))
+        free = _available_bytes() if large else room
+        if room > free:  # the kernel would end this process, or another one, rather than refuse
+            raise MemoryError(f"no {size} bytes of shared memory: the machine has {free} left; free arrays, or take smaller ones")
         try:
             block = Block(-(-room // PAGE_BYTES) * PAGE_BYTES, large)
         except (OSError, OverflowError) as error:

@@ -46,7 +46,16 @@ class Traces:
 
 
 def read(path: Union[str, os.PathLike[str]]) -> Traces:
-    """Reads a SEG-Y file of revision 0, 1 or 2 with traces of one length. Raises ValueError for any other file."""
+    """Reads a SEG-Y file of revision 0, 1 or 2 with traces of one length. Raises ValueError for any other file.
+
+    Samples of IEEE floats (`form` is None) can be scanned in place, and the file written with all its headers:
+
+        line = scand.segy.read("line.sgy")
+        scand.scan(line.samples, "forward,backward", out=line.samples)
+        line.data.tofile("integrated.sgy")
+
+    Results of other samples are new arrays of NumPy's floats.
+    """
     with builtins.open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < TEXT_BYTES + BINARY_BYTES:
@@ -102,7 +111,10 @@ def _order(path: str, binary: bytes) -> tuple[Order, int]:
         if code in CODES:
             return order, code
     code = struct.unpack_from(">H", binary, 24)[0]
-    raise ValueError(f"{path}: its samples have the code {code}; there are {', '.join(map(str, CODES))}")
+    raise ValueError(
+        f"{path}: it is no SEG-Y file, or one of a format that is not read: its binary header (bytes 3225 and 3226) gives its "
+        f"samples the code {code}; there are {', '.join(map(str, CODES))}"
+    )
 
 
 def _extended_headers(path: str, data: AnyArray, binary: bytes, order: Order) -> int:

@@ -310,6 +310,11 @@ class Scan(PackageTest):
         self.same(scand.scan(np.array([1, -2, 100], "i1"), form="i8"), np.array([1, -1, 99], "f4"))
         self.same(scand.scan(np.array([1 << 30, 1], "<i4"), form="i32le"), np.array([2.0**30, 2.0**30 + 1]))
         self.same(scand.scan(np.array([1 << 30, 1], ">i4"), form="i32be"), np.array([2.0**30, 2.0**30 + 1]))
+        ieee = ibm.view(">f4")
+        with self.assertRaisesRegex(TypeError, r"sums of floats, not of >u4; .* x.view\('>f4'\)$"):
+            scand.scan(ibm, form="ibm32", out=ibm)
+        scand.scan(ibm, form="ibm32", out=ieee)
+        self.same(ieee, np.array([1, -1, 2, 2], ">f4"))
         for form, text in (("ibm32", "have 4 bytes"), ("f32", "leave form out"), ("vax", "not one of f32, f64")):
             with self.assertRaisesRegex(ValueError, text):
                 scand.scan(np.zeros(3, "f4" if form == "f32" else "f8"), form=form)
@@ -616,6 +621,7 @@ class Chains(PackageTest):
         x = whole_numbers(10)
         for steps, text in (
             ([], "^steps: there is none"),
+            (["box"], "half_width is missing"),
             (["median"], "median"),
             ([("scan", {"speed": 3})], "speed"),
             ([("scan", {"passes": "sideways"})], "sideways"),
@@ -625,6 +631,17 @@ class Chains(PackageTest):
                 scand.run(x, steps)
         with self.assertRaisesRegex(TypeError, "complex"):
             scand.run(x + 1j, [("scan", {"op": "max"})])
+        for steps, text in (
+            ("scan | demean", r"^steps: 'scan \| demean' is no list of steps; take one, as \[\("),
+            (None, "^steps: None is no list of steps"),
+            ([("box", "half_width", 3)], r"^steps\[0\]: \('box', 'half_width', 3\) is no operation"),
+            (["demean", ("box", 3)], r"^steps\[1\]: \('box', 3\) is no operation"),
+            ([None], r"^steps\[0\]: None is no operation"),
+            ([("box", {"half-width": None})], r"^steps\[0\].half_width: it is None; take a number or a word"),
+            ([("convolve", {"taps": x})], r"^steps\[0\].taps: it is an array of shape \(10,\); take a number or a word"),
+        ):
+            with self.subTest(steps), self.assertRaisesRegex(TypeError, text):
+                scand.run(x, steps)
 
 
 if __name__ == "__main__":

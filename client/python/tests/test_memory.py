@@ -39,6 +39,17 @@ class Arrays(unittest.TestCase):
         with self.assertRaises(MemoryError):
             scand.empty(1 << 60)
 
+    def test_more_than_the_machine_has(self):
+        """It is refused before pages are made: the kernel would end a process."""
+        with open("/proc/meminfo") as file:
+            total = sum(int(line.split()[1]) << 10 for line in file if line.startswith(("MemTotal:", "SwapTotal:")))
+        for size in total + 1, 1 << 44:
+            with self.assertRaisesRegex(MemoryError, rf"^no {-(-size // 64) * 64} bytes of shared memory: the machine has \d+ left; "):
+                scand.empty(size, np.uint8)
+        one = np.broadcast_to(np.float32(1), (1 << 41, 4))
+        with self.assertRaisesRegex(MemoryError, "the machine has"):
+            scand.scan(one)
+
     def test_asarray(self):
         x = scand.asarray([[1, 2], [3, 4]])
         self.assertTrue(scand.is_shared(x))
