@@ -70,7 +70,7 @@ static int result_make(struct file_job *job, const struct scan_options *options,
     job->result = array_result(array, dtype);
     if (job->output_length == job->lengths[0])
         return 0;
-    const int form = format_of_extension(job->output_path);
+    const int named = format_of_extension(job->output_path), form = named < 0 ? (int)array->format : named;
     int result = output_form_check(job, form, error);
     if (result)
         return result;
