@@ -67,31 +67,27 @@ int metrics_http_listen(uint64_t place, struct error *error)
  * Requests.
  */
 
-static enum MHD_Result send_response(struct MHD_Connection *connection, unsigned code, struct MHD_Response *response)
+static enum MHD_Result send_error(struct MHD_Connection *connection, unsigned code, const char *text)
 {
+    struct MHD_Response *response = MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (code == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     enum MHD_Result result = MHD_queue_response(connection, code, response);
     MHD_destroy_response(response);
     return result;
 }
 
-static enum MHD_Result send_error(struct MHD_Connection *connection, unsigned code, const char *text)
-{
-    struct MHD_Response *response = MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
-    if (response && code == MHD_HTTP_METHOD_NOT_ALLOWED)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-    return send_response(connection, code, response);
-}
-
-static enum MHD_Result send_page(struct metrics_http *http, struct MHD_Connection *connection)
+/* Returns the page as it is now, or NULL without memory. */
+static struct MHD_Response *page_make(struct metrics_http *http)
 {
     char *text = NULL;
     size_t size;
     FILE *file = open_memstream(&text, &size);
     if (!file)
-        return MHD_NO;
+        return NULL;
     http->page(http->context, file);
     bool whole = !ferror(file);
     whole &= fclose(file) == 0;
@@ -100,10 +96,30 @@ static enum MHD_Result send_page(struct metrics_http *http, struct MHD_Connectio
         response = MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE);
     if (!response) {
         free(text);
-        return MHD_NO;
+        return NULL;
     }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
-    return send_response(connection, MHD_HTTP_OK, response);
+    return response;
+}
+
+static void page_drop(struct metrics_http *http)
+{
+    if (http->made)
+        MHD_destroy_response(http->made); /* those who are sent it hold it, too */
+    http->made = NULL;
+}
+
+static enum MHD_Result send_page(struct metrics_http *http, struct MHD_Connection *connection)
+{
+    const uint64_t now_ms = uv_now(http->loop);
+    if (now_ms >= http->made_end_ms)
+        page_drop(http);
+    if (!http->made) {
+        http->made = page_make(http);
+        http->made_end_ms = now_ms + LIMIT_HTTP_PAGE_MS;
+    }
+    return http->made ? MHD_queue_response(connection, MHD_HTTP_OK, http->made) : MHD_NO;
 }
 
 /* Answers a request whose head is there. A body is not read: the answer ends the connection. */
@@ -269,4 +285,5 @@ void metrics_http_stop(struct metrics_http *http)
     uv_close((uv_handle_t *)&http->ready, NULL); /* before libmicrohttpd closes its descriptor */
     uv_close((uv_handle_t *)&http->timer, NULL);
     MHD_stop_daemon(http->daemon);
+    page_drop(http);
 }

@@ -4,7 +4,8 @@
  * only when it is told to. While nobody is connected nothing wakes the loop.
  *
  * A connection has one request and LIMIT_HTTP_MS from its start to its end, whatever it does meanwhile. Connections
- * beyond LIMIT_HTTP_CONNECTIONS wait until one has ended.
+ * beyond LIMIT_HTTP_CONNECTIONS wait until one has ended. A page is made at most once in LIMIT_HTTP_PAGE_MS, and given
+ * to all who ask meanwhile: with many users it takes some milliseconds of the loop.
  */
 #ifndef DAEMON_METRICS_HTTP_H
 #define DAEMON_METRICS_HTTP_H
@@ -18,6 +19,7 @@
 #define LIMIT_HTTP_CONNECTIONS 16
 #define LIMIT_HTTP_BYTES       8192 /* libmicrohttpd's memory for a connection: a request's head fits, or is refused */
 #define LIMIT_HTTP_MS          5000
+#define LIMIT_HTTP_PAGE_MS     50
 
 /* Writes the page for a request. */
 typedef void http_page(void *context, FILE *file);
@@ -35,6 +37,8 @@ struct metrics_http {
     struct MHD_Daemon *daemon;
     http_page *page;
     void *context;
+    struct MHD_Response *made; /* the latest page, or NULL */
+    uint64_t made_end_ms;      /* when another one is to be made */
     int listen_fd;
     bool resting; /* accepting failed and is tried again after a while */
     struct visit visits[LIMIT_HTTP_CONNECTIONS];

@@ -24,6 +24,7 @@ from wire import TIMEOUT_S, Closed, eventually, scan, tensor
 
 LIMIT_S = 5  # of a connection
 CONNECTIONS = 16
+PAGE_S = 0.05  # for which a page is given to all who ask
 FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 ABSENT = "built without libmicrohttpd"
 
@@ -117,7 +118,12 @@ class Http(DaemonTest):
         self.assertEqual(response.status, 200)
         return text
 
+    def wait_for_a_new_page(self):
+        before = self.answers()
+        self.assertTrue(eventually(lambda: self.answers() != before))
+
     def test_page(self):
+        self.wait_for_a_new_page()
         response, text = ask(self.port)
         self.assertEqual((response.status, response.headers["Content-Type"]), (200, FORMAT))
         self.assertEqual(int(response.headers["Content-Length"]), len(text))
@@ -149,9 +155,16 @@ class Http(DaemonTest):
 
     def test_jobs_are_counted(self):
         name = "scand_jobs_done_total"
+        self.wait_for_a_new_page()
         before = read_metrics(self.answers())[name][1][name, ""]
         self.tearDown()
-        self.assertEqual(read_metrics(self.answers())[name][1][name, ""], before + 1)
+        self.assertTrue(eventually(lambda: read_metrics(self.answers())[name][1][name, ""] == before + 1))
+
+    def test_pages_are_shared(self):
+        """Whoever asks again and again gets the page of a short while ago, and keeps the loop from nobody."""
+        began, pages = time.monotonic(), {self.answers() for _ in range(200)}
+        self.assertLessEqual(len(pages), (time.monotonic() - began) / PAGE_S + 2)
+        self.assertTrue(eventually(lambda: self.answers() not in pages))
 
     def test_head_and_query(self):
         head, nothing = ask(self.port, "HEAD")
