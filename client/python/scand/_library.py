@@ -33,4 +33,5 @@ def number(what: str, word: str) -> int:
         found: int = lib.scand_word_find(getattr(lib, f"SCAND_LIST_{what.upper()}"), word.encode())
         if found >= 0:
             return found
-    raise ValueError(f"{what}: {word!r} is not one of {', '.join(words(what))}")
+    allowed = [other for other in words(what) if (what, other) != ("reduction", "none")]
+    raise ValueError(f"{what}: {word!r} is not one of {', '.join(allowed)}")

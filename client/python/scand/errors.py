@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ._library import lib, string
 
 
@@ -98,4 +100,5 @@ _CLASSES: dict[str, type[ScandError]] = {
 def error_of(status: int, message: str) -> ScandError:
     """The exception of an enum scand_status."""
     word = string(lib.scand_status_word(status))
+    message = re.sub(r": give it with scand_task_\w+$", "; give it in the dictionary of its step", message)  # in C's words
     return _CLASSES.get(word, ScandError)(message or string(lib.scand_status_text(status)), word)

@@ -7,10 +7,12 @@ nothing. So samples are copied once, into memory of the daemon's, and files may 
 from __future__ import annotations
 
 import bisect
+import errno
 import math
 import mmap
 import operator
 import os
+import stat
 import threading
 import weakref
 from typing import Any, Optional, Protocol, Sequence, Union
@@ -125,6 +127,16 @@ def _descriptor(file: Any) -> int:
     return os.open(file, os.O_RDONLY | os.O_CLOEXEC)
 
 
+def _size(descriptor: int, file: Any) -> int:
+    """The size of the file, which can be mapped."""
+    found = os.fstat(descriptor)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "file: it is a directory; give a file", str(file))
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"file: {file!r} is a pipe, a socket or a device; copy what it brings to an array, or to a file")
+    return found.st_size
+
+
 def _map(descriptor: int, size: int) -> mmap.mmap:
     try:
         return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
@@ -182,14 +194,14 @@ def open_file(
     OSError
         The file cannot be opened.
     ValueError
-        The file is empty, or shape and offset do not fit it.
+        The file is empty or no regular file, or shape and offset do not fit it.
     """
     kind = np.dtype(dtype)
     if kind.hasobject:
         raise TypeError(f"dtype: {kind} holds references, which no file has; take a dtype of numbers")
     descriptor = _descriptor(file)
     try:
-        size = os.fstat(descriptor).st_size
+        size = _size(descriptor, file)
         if not 0 <= offset < size:
             raise ValueError(f"offset: it is {offset}, and the file has {size} bytes")
         shape = _shape(shape, size - offset, kind)

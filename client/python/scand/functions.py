@@ -314,7 +314,8 @@ def _grows(operation: str, parameters: Mapping[str, Any]) -> bool:
 def _chain(steps: Sequence[ChainStep]) -> list[tuple[str, Mapping[str, Any]]]:
     """Steps as operations with all their parameters."""
     example = "[(\"scan\", {\"passes\": \"forward,backward\"}), \"demean\"]"
-    if isinstance(steps, str) or not isinstance(steps, Iterable):
+    alone = isinstance(steps, tuple) and len(steps) == 2 and isinstance(steps[1], Mapping)
+    if alone or isinstance(steps, (str, Mapping)) or not isinstance(steps, Iterable):
         raise TypeError(f"steps: {steps!r} is no list of steps; take one, as {example}")
     chain: list[tuple[str, Mapping[str, Any]]] = []
     for at, step in enumerate(steps):

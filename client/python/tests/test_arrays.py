@@ -336,6 +336,8 @@ class Scan(PackageTest):
         ):
             with self.subTest(options), self.assertRaisesRegex(ValueError, text):
                 scand.scan(x, **options)
+        with self.assertRaisesRegex(ValueError, "^reduction: 'median' is not one of sum, min, max, mean, rms, norm$"):
+            scand.reduce(x, "median")
 
     def test_dtypes_without_sums(self):
         for x in (np.zeros(3, "g"), np.zeros(3, "O"), np.zeros(3, "m8[s]"), np.array(["a"]), np.zeros(3, [("a", "f4")])):
@@ -626,6 +628,7 @@ class Chains(PackageTest):
             ([("scan", {"speed": 3})], "speed"),
             ([("scan", {"passes": "sideways"})], "sideways"),
             (["reduce", "scan"], "."),
+            (["triangle"], r"^steps\[0\].half_width is missing; give it in the dictionary of its step$"),
         ):
             with self.subTest(steps), self.assertRaisesRegex(ValueError, text):
                 scand.run(x, steps)
@@ -634,6 +637,8 @@ class Chains(PackageTest):
         for steps, text in (
             ("scan | demean", r"^steps: 'scan \| demean' is no list of steps; take one, as \[\("),
             (None, "^steps: None is no list of steps"),
+            ({"operation": "demean"}, "^steps: {'operation': 'demean'} is no list of steps"),
+            (("box", {"half_width": 3}), r"^steps: \('box', {'half_width': 3}\) is no list of steps; take one, as"),
             ([("box", "half_width", 3)], r"^steps\[0\]: \('box', 'half_width', 3\) is no operation"),
             (["demean", ("box", 3)], r"^steps\[1\]: \('box', 3\) is no operation"),
             ([None], r"^steps\[0\]: None is no operation"),

@@ -145,6 +145,10 @@ class Refused(FileTest):
                 scand.open_file(self.path, *arguments)
         with self.assertRaises(FileNotFoundError):
             scand.open_file(self.path + "x")
+        with self.assertRaisesRegex(IsADirectoryError, "file: it is a directory; give a file"):
+            scand.open_file(os.path.dirname(self.path))
+        with open("/dev/zero", "rb") as zeros, self.assertRaisesRegex(ValueError, "is a pipe, a socket or a device; copy"):
+            scand.open_file(zeros)
         with self.assertRaises(TypeError):
             scand.open_file(self.path, object)
         with tempfile.NamedTemporaryFile() as empty, self.assertRaisesRegex(ValueError, "has 0 bytes"):
