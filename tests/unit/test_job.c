@@ -135,6 +135,27 @@ static void plan_counts_work(void)
     CHECK(!job_next_is_long(&job));
 }
 
+/* Samples of which each has a line of the cache to itself count as what they take, where work does. */
+static void plan_counts_lines(void)
+{
+    struct job_chunks chunks = {.bytes = KIB(4), .long_bytes = KIB(8), .work_per_byte = 2};
+    struct msg_job_submit_params params = scan_of(rows_of(1, 3, 10, 0), rows_of(2, 3, 10, 0));
+    struct job job;
+    params.input.strides[0] = params.output.strides[0] = -1280;
+    params.input.strides[1] = params.output.strides[1] = 128;
+    params.input.offset = params.output.offset = 2560;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK_EQ(job.sample_bytes, 64);
+    CHECK_EQ(job.chunk_rows, 6);
+    params.input.strides[0] = params.output.strides[0] = 4; /* of a line other rows have a part */
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK_EQ(job.sample_bytes, 4);
+    params.input.strides[0] = params.output.strides[0] = -1280;
+    chunks.work_per_byte = 0;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK_EQ(job.sample_bytes, 4);
+}
+
 /* Rows count as they are computed, however few samples they have: a number is made of each, and a triangle sums at
  * least three segments. */
 static void plan_counts_short_rows(void)
@@ -513,6 +534,7 @@ static const struct test tests[] = {
     TEST(plan_fills_chunks),
     TEST(plan_counts_work),
     TEST(plan_counts_short_rows),
+    TEST(plan_counts_lines),
     TEST(plan_counts_samples_that_are_one),
     TEST(plan_refuses),
     TEST(plan_compares_input_and_output),

@@ -282,9 +282,32 @@ static bool shares_place(const struct job *job)
     return job->plain && output->follows == input->follows && output->item_bytes == input->item_bytes;
 }
 
+/* What the processor moves for an element that no other shares a line of its cache with. It takes 25 to 50 ns, as such
+ * an element mostly lies on a page of its own, too. */
+#define LINE_BYTES 64
+
+static bool steps_over_lines(uint64_t extent, int64_t stride)
+{
+    return extent <= 1 || stride >= LINE_BYTES || stride <= -LINE_BYTES;
+}
+
+/* True when no two elements share a line, whichever is read after which. */
+static bool lies_apart(const struct job *job, const struct operand *operand)
+{
+    bool apart = steps_over_lines(operand->length, operand->stride);
+    for (uint32_t k = 0; k < job->rows.outer_rank; k++)
+        apart = apart && steps_over_lines(job->rows.outer_shape[k], operand->outer_strides[k]);
+    return apart && operand->length > 1;
+}
+
+static uint64_t element_bytes(const struct job *job, const struct operand *operand, uint32_t work_per_byte)
+{
+    return work_per_byte && lies_apart(job, operand) ? LINE_BYTES : operand->item_bytes;
+}
+
 /* Returns the bytes moved for each sample. Bytes of vectors, and of operands with more or fewer elements than samples,
  * are divided among all samples. */
-static uint64_t sample_bytes(const struct job *job)
+static uint64_t sample_bytes(const struct job *job, uint32_t work_per_byte)
 {
     const bool shared = shares_place(job);
     uint64_t bytes = 0, row_bytes = job->between_bytes * job->between_length;
@@ -292,9 +315,9 @@ static uint64_t sample_bytes(const struct job *job)
         const struct operand *operand = &job->operands[i];
         const bool apart = operand->buffer && !(shared && i == OPERAND_OUTPUT);
         if (apart && operand->follows == FOLLOWS_SAMPLES && operand->length == job->rows.length)
-            bytes += operand->item_bytes;
+            bytes += element_bytes(job, operand, work_per_byte);
         else if (apart && (operand->follows == FOLLOWS_SAMPLES || operand->follows == FOLLOWS_VECTORS))
-            row_bytes += operand->item_bytes * operand->length;
+            row_bytes += element_bytes(job, operand, work_per_byte) * operand->length;
     }
     return row_bytes > 0 && job->rows.length > 0 ? bytes + (row_bytes + job->rows.length - 1) / job->rows.length
                                                  : bytes;
@@ -320,7 +343,7 @@ static void job_cut(struct job *job, const struct job_chunks *chunks)
 {
     for (uint32_t i = 0; i < job->step_count; i++)
         job->steps[i].work = operations[job->steps[i].operation]->work(&job->steps[i]);
-    const uint64_t work = work_bytes(job, chunks->work_per_byte), moved = sample_bytes(job);
+    const uint64_t work = work_bytes(job, chunks->work_per_byte), moved = sample_bytes(job, chunks->work_per_byte);
     job->sample_bytes = moved > work ? moved : work;
     job->result_bytes = result_bytes(job);
     job->row_bytes = row_work_bytes(job, chunks->work_per_byte);
