@@ -10,10 +10,11 @@
 #include "kernels/steps/stack/stack.h"
 #include "tests/check.h"
 
-#define BASE  ((unsigned char *)0x1000)
-#define BINS  17
-#define CHUNK (UINT64_C(1) << 18) /* values of a chunk */
-#define INDEX OPERAND_FURTHER
+#define BASE   ((unsigned char *)0x1000)
+#define BINS   17
+#define CHUNK  (UINT64_C(1) << 18) /* values of a chunk */
+#define INDEX  OPERAND_FURTHER
+#define PLACES 4096
 
 static uint64_t state;
 static struct error error;
@@ -151,6 +152,30 @@ static void what_needs_no_look(void)
     CHECK(!values_are_left(&job));
 }
 
+/* Of values that lie on a page each a chunk has fewer, along a row and across rows; rows that lie side by side count as
+ * one place. */
+static void few_that_lie_apart(void)
+{
+    struct chunk chunk;
+    struct job job = stack_of(1, CHUNK);
+    job.operands[INDEX].stride = -4096;
+    begin(&job);
+    values_next_chunk(&job, &chunk);
+    CHECK_EQ(chunk.operands->length, PLACES);
+    job = stack_of(CHUNK, 1);
+    job.operands[INDEX].outer_strides[0] = 4096;
+    begin(&job);
+    values_next_chunk(&job, &chunk);
+    CHECK(chunk.count == PLACES && chunk.operands->length == 1);
+    job = stack_of(CHUNK, 1);
+    job.rows.outer_rank = 2;
+    job.rows.outer_shape[0] = CHUNK / 8, job.rows.outer_shape[1] = 8;
+    job.operands[INDEX].outer_strides[0] = 4096, job.operands[INDEX].outer_strides[1] = 4;
+    begin(&job);
+    values_next_chunk(&job, &chunk);
+    CHECK_EQ(chunk.count, 8 * PLACES);
+}
+
 /* Two steps have an index each: one is checked after the other, each named as its step's. */
 static void one_operand_after_another(void)
 {
@@ -228,14 +253,9 @@ static void memory_that_is_pinned_in_part(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(each_value_once),
-        TEST(shared_ones_are_read_once),
-        TEST(what_needs_no_look),
-        TEST(one_operand_after_another),
-        TEST(values_out_of_range),
-        TEST(chunks_that_failed),
-        TEST(memory_that_is_pinned_in_part),
-        TEST_END,
+        TEST(each_value_once),    TEST(shared_ones_are_read_once),     TEST(what_needs_no_look),
+        TEST(few_that_lie_apart), TEST(one_operand_after_another),     TEST(values_out_of_range),
+        TEST(chunks_that_failed), TEST(memory_that_is_pinned_in_part), TEST_END,
     };
     state = random_seed();
     return test_main(argc, argv, tests);

@@ -10,6 +10,10 @@
 
 /* Values of a chunk: what a device looks through in a millisecond or less. */
 #define CHUNK_VALUES (UINT64_C(1) << 18)
+/* Where they lie apart, by more than so many bytes, each mostly lies on a page of its own, which a processor may have
+ * yet to meet. That takes 2 us for each. */
+#define APART_BYTES  64
+#define CHUNK_PLACES (UINT64_C(1) << 12)
 
 /* Finds out which step's operand this is, and the range of its values, below 0: they may be anything. */
 static struct index_range operand_range(const struct job *job, uint32_t operand, uint32_t *step)
@@ -84,18 +88,43 @@ static uint64_t row_count(const struct job *job)
     return shared || operand->follows == FOLLOWS_JOB ? 1 : job->rows.row_count;
 }
 
+static bool is_apart(int64_t stride)
+{
+    return stride > APART_BYTES || stride < -APART_BYTES;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Returns the most values of a row that a chunk has. */
+static uint64_t most_elements(const struct job *job)
+{
+    return is_apart(job->operands[job->values.operand].stride) ? CHUNK_PLACES : CHUNK_VALUES;
+}
+
+/* Returns the most rows of a chunk: so many places, at each of which there are those that lie side by side. */
+static uint64_t most_rows(const struct job *job)
+{
+    const struct operand *operand = &job->operands[job->values.operand];
+    const uint64_t length = element_count(job), most = length < most_elements(job) ? most_elements(job) / length : 1;
+    uint64_t rows = CHUNK_PLACES;
+    uint32_t k = job->rows.outer_rank;
+    while (k > 0 && rows < most && !is_apart(operand->outer_strides[k - 1]))
+        rows *= least_of(job->rows.outer_shape[--k], CHUNK_VALUES);
+    return k == 0 ? most : least_of(rows, most);
+}
+
 /* The size of the next chunk: whole rows, or a part of one. */
 static uint64_t next_rows(const struct job *job)
 {
-    const uint64_t length = element_count(job), left = row_count(job) - job->values.row;
-    const uint64_t most = length < CHUNK_VALUES ? CHUNK_VALUES / length : 1;
-    return left < most ? left : most;
+    return least_of(row_count(job) - job->values.row, most_rows(job));
 }
 
 static uint64_t next_elements(const struct job *job)
 {
-    const uint64_t left = element_count(job) - job->values.element;
-    return left < CHUNK_VALUES ? left : CHUNK_VALUES;
+    return least_of(element_count(job) - job->values.element, most_elements(job));
 }
 
 bool values_are_ready(const struct job *job)
