@@ -107,10 +107,10 @@ static struct family family_of(const char *prefix, const char *member, bool tota
     return family;
 }
 
-static void family_heading(FILE *file, const struct family *family, const char *counted)
+static void family_heading(FILE *file, const struct family *family, const char *began, const char *counted)
 {
     char text[160];
-    snprintf(text, sizeof text, "%s: %s.", family->total ? "Since the daemon began" : "Now", counted);
+    snprintf(text, sizeof text, "%s: %s.", family->total ? began : "Now", counted);
     heading(file, family->name, family->total ? "counter" : "gauge", text);
 }
 
@@ -120,7 +120,7 @@ void metrics_counters(FILE *file, const struct scand_counter *counters, size_t c
         const struct family family = family_of("scand_", counter->name, counter->total);
         if (strcmp(family.name, DEVICE_BUSY) == 0) /* which is told of each */
             continue;
-        family_heading(file, &family, counter->text);
+        family_heading(file, &family, "Since the daemon began", counter->text);
         fprintf(file, "%s ", family.name);
         number(file, counter->value, family.is_time);
     }
@@ -140,7 +140,7 @@ void metrics_users(FILE *file, const struct scand_user_info *users, size_t count
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0] && count > 0; i++) {
         const struct family family = family_of("scand_user_", rows[i].name, rows[i].total);
-        family_heading(file, &family, rows[i].text);
+        family_heading(file, &family, "Since the daemon's worker began", rows[i].text);
         for (const struct scand_user_info *user = users; user < users + count; user++) {
             uint64_t value;
             memcpy(&value, (const char *)user + rows[i].offset, sizeof value);

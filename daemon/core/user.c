@@ -147,11 +147,13 @@ int user_check(const struct user *user, enum quota quota, uint64_t more, const c
     uint64_t used = user->used[quota], most = user->most[quota];
     if (used <= most && more <= most - used)
         return 0;
+    const char *remedy = most == 0     ? "wait until more is allowed"
+                         : more > most ? "ask for less at a time"
+                                       : texts[quota].remedy;
     return error_set(error, -EDQUOT,
                      "%s: user %u has %" PRIu64 " %s and asks for %" PRIu64 " more; its quota \"%s\" is %" PRIu64
                      "; %s, or ask whoever runs the daemon to raise that setting",
-                     request, (unsigned)user->uid, used, texts[quota].counted, more, texts[quota].word, most,
-                     texts[quota].remedy);
+                     request, (unsigned)user->uid, used, texts[quota].counted, more, texts[quota].word, most, remedy);
 }
 
 void user_add(struct user *user, enum quota quota, uint64_t amount)

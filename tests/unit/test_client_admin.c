@@ -132,6 +132,7 @@ static void test_users(void)
     CHECK_EQ(count, LIMIT_MAPS + 1);
     CHECK_EQ(scand_metrics(session, &text), SCAND_OK);
     CHECK_CONTAINS(text, "# TYPE scand_user_queued_seconds_total counter\n");
+    CHECK_CONTAINS(text, "# HELP scand_user_jobs_done_total Since the daemon's worker began: jobs done.\n");
     CHECK_CONTAINS(text, "\nscand_user_queued_seconds_total{user=\"63\"} 1.500000\n");
     CHECK_CONTAINS(text, "# TYPE scand_user_jobs_quota gauge\n");
     free(text);

@@ -221,6 +221,20 @@ class Loops(PackageTest):
         self.assertIsInstance(job.exception(), concurrent.futures.CancelledError)
 
 
+class MemoryQuota(PackageTest):
+    options = ("--quota-host-memory", "96M")
+
+    def test_what_is_never_granted_is_not_waited_for(self):
+        client = scand.Client(patience_s=3600)
+        self.addCleanup(client.close)
+        x = scand.empty((120, 1 << 18), "f4")
+        with self.assertRaisesRegex(scand.BusyError, 'its quota "host-memory" is 100663296; ask for less at a time, or ask'):
+            scand.scan(x, client=client)
+        x = scand.empty((9, 1 << 18), "f4")
+        x[...] = 1
+        self.assertEqual(scand.scan(x, client=client, out=x)[8, -1], 1 << 18)
+
+
 class Quota(PackageTest):
     options = ("--quota-jobs", "2")
 

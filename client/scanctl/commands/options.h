@@ -71,7 +71,7 @@ struct option_row {
 #define QUIET_OPTIONS                                                                                                \
     {"socket", OPTION_SOCKET, 0, "PATH", VALUE_FILE, "the daemon's socket"},                                         \
     {"help", OPTION_HELP, 'h', NULL, VALUE_FREE, "print this"}
-#define COMMON_OPTIONS {"json", OPTION_JSON, 'j', NULL, VALUE_FREE, "print one JSON object"}, QUIET_OPTIONS
+#define COMMON_OPTIONS {"json", OPTION_JSON, 'j', NULL, VALUE_FREE, "print JSON"}, QUIET_OPTIONS
 /* An option of commands that compute. */
 #define LOCAL_OPTION                                                                                                 \
     {"local", OPTION_LOCAL, 0, NULL, VALUE_FREE, "compute in this process, without a daemon"}
