@@ -209,7 +209,8 @@ static int lock_open(const char *path, struct error *error)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
     if (fd < 0)
-        return error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
+        return error_set(error, -errno, "cannot open %s: %s; choose a socket path in a folder where you may make files",
+                         path, strerror(errno));
     int code = lock_check(fd, path, error);
     if (code)
         close(fd);

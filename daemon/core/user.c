@@ -30,9 +30,8 @@ static void user_grant(struct user *user, const struct grants *grants)
 void users_configure(struct user_table *table, const struct grants *grants)
 {
     table->grants = *grants;
-    for (size_t i = 0; i < LIMIT_USERS; i++)
-        if (table->slots[i].holds > 0)
-            user_grant(&table->slots[i], grants);
+    for (size_t i = 0; i < table->slot_count; i++) /* those who have left, too: lists show what they may have */
+        user_grant(&table->slots[i], grants);
 }
 
 bool user_manages(const struct user_table *table, uid_t uid)

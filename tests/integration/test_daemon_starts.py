@@ -106,7 +106,7 @@ class Starts(ProcessTest):
         options = ["--device", "cpu", "--foreground", "--pool", "16M", "--socket", self.path]
         result = scand(*options, preexec_fn=become)
         self.assertEqual(result.returncode, 77, result.stderr)
-        self.assertRegex(result.stderr, "cannot open .*/socket.lock: Permission denied")
+        self.assertRegex(result.stderr, "cannot open .*/socket.lock: Permission denied; choose a socket path in a folder where")
         locking = daemons.subprocess.Popen(
             ["flock", "--no-fork", self.folder, "sh", "-c", "echo locked; exec sleep 60"],
             preexec_fn=become,

@@ -131,6 +131,10 @@ static void grants_are_found(void)
     users_configure(&table, &grants);
     CHECK(early->fair.weight == 3 && early->most[QUOTA_JOBS] == 15);
     CHECK(bert->fair.weight == 1 && bert->most[QUOTA_CONNECTIONS] == 5);
+    user_unhold(bert); /* lists show who was there before */
+    grants = grants_of(7, 1);
+    users_configure(&table, &grants);
+    CHECK(bert->holds == 0 && bert->most[QUOTA_CONNECTIONS] == 7);
 }
 
 static void quotas_are_counted_apart(void)
