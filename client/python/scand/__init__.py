@@ -1,6 +1,7 @@
 """Scans and reductions of NumPy arrays by the scand daemon: cumulative sums, products, extremes and recurrences of
 many rows at once, on the machine's GPU or its processor, with the same bits."""
 
+from ._library import lib as _lib, string as _string
 from .arrays import allocator
 from .client import Client, default_client, trim
 from .device import DeviceArray, device_array, device_empty
@@ -37,6 +38,8 @@ from .functions import (
 )
 from .jobs import Job
 from .memory import asarray, empty, is_shared
+
+__version__ = _string(_lib.scand_version())
 
 __all__ = [
     "BusyError",

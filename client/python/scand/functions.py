@@ -116,6 +116,8 @@ def _request(
     dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, copy: Optional[bool] = None,
     form: Optional[str] = None, priority: str = "normal", deadline: Optional[float] = None,
 ) -> Request:
+    if not isinstance(passes, (str, Iterable)):
+        raise TypeError(f"passes: {passes!r} is none; take \"forward\", \"backward\", or two of them, \"forward,backward\"")
     words = tuple(passes.split(",")) if isinstance(passes, str) else tuple(passes)
     if (
         axis is not None and op in ("sum", "prod") and kind in ("inclusive", "exclusive") and not demean and coefficient is None
@@ -160,6 +162,8 @@ def _of_arrays(request: Request) -> Request:
 
 def _user(request: Request, client: Optional[Client]) -> Client:
     """The client that is asked for, or whose memory the samples are in, or the one of this process."""
+    if client is not None and not isinstance(client, Client):
+        raise TypeError(f"client: {client!r} is no client; take one, scand.Client(socket)")
     if client is None and isinstance(request.x, Elsewhere):
         client = request.x.client
     return client or default_client()

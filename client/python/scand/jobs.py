@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 class Job:
     """A job that was submitted. It can also be awaited, in any event loop of asyncio.
 
+    It has the methods of a future of concurrent.futures, but is none: asyncio.wait, gather and as_completed take it,
+    concurrent.futures.wait and as_completed do not.
+
     The arrays that the job was given must be left alone until it is done, unless they were copied.
     """
 
@@ -29,6 +32,15 @@ class Job:
         self._error: Optional[BaseException] = None
         self._callbacks: list[Callable[[Job], object]] = []
         self._cancelled = False
+
+    def __repr__(self) -> str:
+        if not self._ended:
+            state = "done" if self.over else "running"
+        elif self._error is None:
+            state = "done"
+        else:
+            state = "cancelled" if self._cancelled else f"failed, {type(self._error).__name__}: {self._error}"
+        return f"<scand.Job: {state}>"
 
     def _start(self) -> Job:
         plan, client = self._plan, self._client

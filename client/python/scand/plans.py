@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any, NamedTuple, Optional, Sequence, Union
+from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -140,6 +140,8 @@ class Plan:
         if request.axis is None or given.ndim == 0:
             given = given.reshape(-1)
         if not isinstance(axis, (int, np.integer)):
+            if not isinstance(axis, Iterable) or not all(isinstance(each, (int, np.integer)) for each in axis):
+                raise TypeError(f"axis: {axis!r} is no whole number; reductions take several, too, as (0, 1), and None is all")
             if not request.settings.reduces:
                 raise ValueError(f"axis: {tuple(axis)} are several; only reductions take more than one")
             given, kept = _joined(given, tuple(axis))

@@ -323,6 +323,7 @@ class Scan(PackageTest):
         x = whole_numbers(10)
         for options, text in (
             ({"passes": "sideways"}, "^pass: 'sideways' is not one of forward, backward$"),
+            ({"axis": (0, 1)}, r"^axis: \(0, 1\) are several; only reductions"),
             ({"passes": ["forward"] * 3}, "are 3; take one or two"),
             ({"passes": []}, "are 0"),
             ({"op": "median"}, "^operator: 'median' is not one of sum, prod, max, min, affine$"),
@@ -338,6 +339,16 @@ class Scan(PackageTest):
                 scand.scan(x, **options)
         with self.assertRaisesRegex(ValueError, "^reduction: 'median' is not one of sum, min, max, mean, rms, norm$"):
             scand.reduce(x, "median")
+        for options, text in (
+            ({"passes": None}, "^passes: None is none; take"),
+            ({"client": "default"}, "^client: 'default' is no client; take one"),
+            ({"axis": 1.5}, "^axis: 1.5 is no whole number"),
+            ({"axis": "time"}, "^axis: 'time' is no whole number"),
+        ):
+            with self.subTest(options), self.assertRaisesRegex(TypeError, text):
+                scand.scan(x, **options)
+        with self.assertRaisesRegex(TypeError, r"^axis: \(0, 'x'\) is no whole number"):
+            scand.reduce(x, axis=(0, "x"))
 
     def test_dtypes_without_sums(self):
         for x in (np.zeros(3, "g"), np.zeros(3, "O"), np.zeros(3, "m8[s]"), np.array(["a"]), np.zeros(3, [("a", "f4")])):

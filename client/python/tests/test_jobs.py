@@ -45,6 +45,7 @@ class Jobs(PackageTest):
         with self.assertRaisesRegex(scand.InvalidError, "half"):
             job.result()
         self.assertIs(job.exception(), job.exception())
+        self.assertRegex(repr(job), '^<scand.Job: failed, InvalidError: .*half')
 
     def test_timeout(self):
         job = long_job()
@@ -58,9 +59,11 @@ class Jobs(PackageTest):
         with self.assertRaises(concurrent.futures.CancelledError):
             second.result()
         self.assertTrue(second.cancelled())
+        self.assertEqual(repr(second), "<scand.Job: cancelled>")
         self.assertIsInstance(second.exception(), concurrent.futures.CancelledError)
         self.assertEqual(first.result(), LONG)
         self.assertFalse(first.cancelled())
+        self.assertEqual(repr(first), "<scand.Job: done>")
 
     def test_callbacks(self):
         """Callbacks are called once, in their order; one that fails is logged, and the others are called all the

@@ -48,6 +48,11 @@ class Modules(unittest.TestCase):
         ]
         self.assertEqual(*there)
 
+    def test_version(self):
+        import scand
+
+        self.assertRegex(scand.__version__, r"^\d+\.\d+\.\d+$")
+
     def test_everything_public_is_described(self):
         import scand
 
