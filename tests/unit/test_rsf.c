@@ -136,7 +136,8 @@ static void samples_apart(void)
     CHECK_CONTAINS(error.text, "says in=\"stdin\", but no samples follow its text");
     file_write("text.rsf", "n1=3 in=none\n", 0);
     CHECK_EQ(file_read("text.rsf"), EX_NOINPUT);
-    CHECK_CONTAINS(error.text, "/none: cannot be opened: No such file");
+    CHECK_CONTAINS(error.text, "text.rsf: says that its samples are in \"/tmp/test_rsf.");
+    CHECK_CONTAINS(error.text, "/none\": No such file or directory; bring that file, or correct in=");
     file_write("text.rsf", "n1=4 in=./data\n", 0);
     CHECK_EQ(file_read("text.rsf"), EX_DATAERR);
     CHECK_CONTAINS(error.text, "/./data: is 12 bytes, but a header of 0 and 4 samples of 4 bytes make 16");

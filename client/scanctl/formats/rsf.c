@@ -208,11 +208,15 @@ static int samples_open(const struct rsf *rsf, struct input *input, struct error
                     "cut short",
                     input->name);
     const char *slash = strrchr(input->name, '/');
-    if (slash && *path != '/' && access(path, F_OK)) {
+    if (slash && *path != '/' && access(path, F_OK))
         snprintf(beside, sizeof(beside), "%.*s%s", (int)(slash + 1 - input->name), input->name, path);
-        return input_replace(input, beside, error);
-    }
-    return input_replace(input, path, error);
+    else
+        snprintf(beside, sizeof(beside), "%s", path);
+    if (access(beside, F_OK))
+        return fail(error, EX_NOINPUT,
+                    "%s: says that its samples are in \"%s\": %s; bring that file, or correct in=", input->name, beside,
+                    strerror(errno));
+    return input_replace(input, beside, error);
 }
 
 static int rsf_read_header(struct array *array, struct input *input, const struct array_hints *hints,
