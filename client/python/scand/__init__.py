@@ -1,8 +1,11 @@
 """Scans and reductions of NumPy arrays by the scand daemon: cumulative sums, products, extremes and recurrences of
 many rows at once, on the machine's GPU or its processor, with the same bits."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from ._library import lib as _lib, string as _string
 from .arrays import allocator
+from .chains import is_operation as _is_operation
 from .client import Client, default_client, trim
 from .device import DeviceArray, device_array, device_empty
 from .errors import (
@@ -81,3 +84,15 @@ __all__ = [
     "submit_run_many",
     "trim",
 ]
+
+if not _TYPE_CHECKING:  # checkers would take any name to be there
+
+    def __getattr__(name: str) -> object:
+        """Modules that only some programs use are imported when these name them."""
+        if name in ("dask", "pylops", "segy"):
+            import importlib
+
+            return importlib.import_module(f"{__name__}.{name}")
+        word = name.replace("_", "-")
+        hint = f'; it is an operation: scand.run(x, [("{word}", {{...}})])' if _is_operation(word) else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)

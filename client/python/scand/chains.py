@@ -52,6 +52,13 @@ def operands_of(operation: str) -> Mapping[str, Operand]:
     return {string(row.name): Operand(string(row.access), string(row.follows), string(row.dtypes)) for row in tensors}
 
 
+def is_operation(name: str) -> bool:
+    """True when libscand knows the operation."""
+    rows, count = ffi.new("struct scand_parameter_info[]", ROWS_MOST), ffi.new("size_t *")
+    status = lib.scand_parameters(ffi.NULL, name.encode(), rows, ffi.sizeof(rows[0]), ROWS_MOST, count)
+    return bool(status == lib.SCAND_OK)
+
+
 def new_task(steps: Sequence[Step], operands: Mapping[tuple[int, str], Any]) -> Any:
     """A task of libscand's with these steps; operands are tensors, by step and name."""
     out = ffi.new("struct scand_task **")

@@ -16,6 +16,8 @@ def map_rows(function: Callable[..., Any], x: Any, *, axis: int = -1, **options:
     several, so all threads and processes of a machine share its daemon, and wait where it is busy. Chunks of some 10 to
     100 MB are best.
     """
+    if not hasattr(x, "rechunk"):
+        raise TypeError(f"x: {type(x).__name__} is no Dask array; take dask.array.from_array(x), or the function itself")
     rows = x.rechunk({axis % x.ndim: -1})
     scanned = functools.partial(function, axis=axis, **options)
     meta = scanned(np.zeros((0,) * x.ndim, x.dtype))

@@ -53,6 +53,19 @@ class Modules(unittest.TestCase):
 
         self.assertRegex(scand.__version__, r"^\d+\.\d+\.\d+$")
 
+    def test_names_that_are_not_there(self):
+        """Modules are imported by name, and who looks for an operation is told where it is."""
+        program = "import scand; print(scand.segy.read.__name__, hasattr(scand, 'nothing'))"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout, "read False\n")
+        import scand
+
+        for name in "triangle", "block_sum":
+            with self.assertRaisesRegex(AttributeError, rf'^module .scand. has no attribute .{name}.; it is an operation: scand.run\(x, \[\("{name.replace("_", "-")}"'):
+                getattr(scand, name)
+        with self.assertRaisesRegex(AttributeError, "^module .scand. has no attribute .median.$"):
+            getattr(scand, "median")
+
     def test_everything_public_is_described(self):
         import scand
 

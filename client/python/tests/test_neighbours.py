@@ -131,6 +131,8 @@ class Dask(PackageTest):
             self.same(map_rows(scand.cumsum, chunked, axis=axis).compute(), np.cumsum(x, axis))
             self.same(map_rows(scand.reduce, chunked, axis=axis, op="max").compute(), x.max(axis))
         self.assertEqual(map_rows(scand.scan, chunked, dtype="f8").dtype, np.float64)
+        with self.assertRaisesRegex(TypeError, "^x: ndarray is no Dask array"):
+            map_rows(scand.scan, x)
 
     @needs("distributed")
     def test_processes(self):
