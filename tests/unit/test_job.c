@@ -156,6 +156,24 @@ static void plan_counts_lines(void)
     CHECK_EQ(job.sample_bytes, 4);
 }
 
+/* A row that is shorter than a line of the cache, and shares it with no other, counts as the line. */
+static void plan_counts_lines_of_short_rows(void)
+{
+    const struct job_chunks chunks = {.bytes = 256, .long_bytes = KIB(8), .work_per_byte = 2};
+    const uint64_t lengths[] = {1, 3, 16};
+    for (int i = 0; i < 3; i++) {
+        struct msg_job_submit_params params = scan_of(rows_of(1, 10, lengths[i], 0), rows_of(2, 10, lengths[i], 0));
+        struct job job;
+        params.input.strides[0] = params.output.strides[0] = 256;
+        CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+        CHECK_EQ(job_bytes(&job, 0, 10), 640);
+        CHECK_EQ(job.chunk_rows, 4);
+        params.input.strides[0] = 60; /* of its line another row has a part */
+        CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+        CHECK_EQ(job_bytes(&job, 0, 10), 40 * lengths[i]);
+    }
+}
+
 /* Rows count as they are computed, however few samples they have: a number is made of each, and a triangle sums at
  * least three segments. */
 static void plan_counts_short_rows(void)
@@ -535,6 +553,7 @@ static const struct test tests[] = {
     TEST(plan_counts_work),
     TEST(plan_counts_short_rows),
     TEST(plan_counts_lines),
+    TEST(plan_counts_lines_of_short_rows),
     TEST(plan_counts_samples_that_are_one),
     TEST(plan_refuses),
     TEST(plan_compares_input_and_output),

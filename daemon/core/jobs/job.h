@@ -60,13 +60,14 @@ struct job {
     uint64_t between_bytes;  /* bytes of an element between steps, in memory of the device's; 0: there are none */
     uint64_t between_length; /* elements between steps that a row has at most, for rows of one length */
     uint64_t result_bytes;   /* bytes moved for each row besides */
-    uint64_t row_bytes;      /* bytes that take as long to move as a row takes to compute, however short it is */
-    uint64_t sample_bytes;   /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
-                                compute */
-    uint64_t long_bytes;     /* bytes beyond which a row is a long one; 0: no row is */
-    struct loads *loads;     /* owned; what it reads of files (loads.h); NULL: nothing */
-    struct values values;    /* values to be checked before the first row is handed out */
-    uint64_t next_row;       /* the first row not handed out, or, if it is a long one, not done */
+    uint64_t row_bytes; /* bytes moved for each row, however short it is, or bytes that take as long to move as it takes
+                           to compute */
+    uint64_t sample_bytes; /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
+                              compute */
+    uint64_t long_bytes;   /* bytes beyond which a row is a long one; 0: no row is */
+    struct loads *loads;   /* owned; what it reads of files (loads.h); NULL: nothing */
+    struct values values;  /* values to be checked before the first row is handed out */
+    uint64_t next_row;     /* the first row not handed out, or, if it is a long one, not done */
     uint64_t rows_done;
     unsigned in_flight;         /* chunks with the device */
     bool small;                 /* the scheduler's: may take a small slot */

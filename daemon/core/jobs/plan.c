@@ -282,6 +282,12 @@ static bool shares_place(const struct job *job)
     return job->plain && output->follows == input->follows && output->item_bytes == input->item_bytes;
 }
 
+/* True when an operand's bytes count: it is there, and not in the input's place. */
+static bool is_moved(const struct job *job, uint32_t operand)
+{
+    return job->operands[operand].buffer && !(operand == OPERAND_OUTPUT && shares_place(job));
+}
+
 /* What the processor moves for an element that no other shares a line of its cache with. It takes 25 to 50 ns, as such
  * an element mostly lies on a page of its own, too. */
 #define LINE_BYTES 64
@@ -291,13 +297,19 @@ static bool steps_over_lines(uint64_t extent, int64_t stride)
     return extent <= 1 || stride >= LINE_BYTES || stride <= -LINE_BYTES;
 }
 
+/* True when the first elements of no two rows share a line, whichever is read after which. */
+static bool rows_lie_apart(const struct job *job, const struct operand *operand)
+{
+    bool apart = true;
+    for (uint32_t k = 0; k < job->rows.outer_rank; k++)
+        apart = apart && steps_over_lines(job->rows.outer_shape[k], operand->outer_strides[k]);
+    return apart;
+}
+
 /* True when no two elements share a line, whichever is read after which. */
 static bool lies_apart(const struct job *job, const struct operand *operand)
 {
-    bool apart = steps_over_lines(operand->length, operand->stride);
-    for (uint32_t k = 0; k < job->rows.outer_rank; k++)
-        apart = apart && steps_over_lines(job->rows.outer_shape[k], operand->outer_strides[k]);
-    return apart && operand->length > 1;
+    return steps_over_lines(operand->length, operand->stride) && rows_lie_apart(job, operand);
 }
 
 static uint64_t element_bytes(const struct job *job, const struct operand *operand, uint32_t work_per_byte)
@@ -305,18 +317,32 @@ static uint64_t element_bytes(const struct job *job, const struct operand *opera
     return work_per_byte && lies_apart(job, operand) ? LINE_BYTES : operand->item_bytes;
 }
 
+/* Returns the bytes moved for each row besides those of its elements: the rest of a line that is longer than they are
+ * and shared with no other row. */
+static uint64_t row_line_bytes(const struct job *job, uint32_t work_per_byte)
+{
+    uint64_t rest = 0;
+    for (uint32_t i = 0; i < job->operand_count && work_per_byte && job->rows.row_count > 1; i++) {
+        const struct operand *operand = &job->operands[i];
+        const uint64_t bytes = element_bytes(job, operand, work_per_byte) * operand->length;
+        if (bytes < LINE_BYTES && is_moved(job, i) && operand->follows != FOLLOWS_JOB && rows_lie_apart(job, operand))
+            rest += LINE_BYTES - bytes;
+    }
+    return rest;
+}
+
 /* Returns the bytes moved for each sample. Bytes of vectors, and of operands with more or fewer elements than samples,
  * are divided among all samples. */
 static uint64_t sample_bytes(const struct job *job, uint32_t work_per_byte)
 {
-    const bool shared = shares_place(job);
     uint64_t bytes = 0, row_bytes = job->between_bytes * job->between_length;
     for (uint32_t i = 0; i < job->operand_count; i++) {
         const struct operand *operand = &job->operands[i];
-        const bool apart = operand->buffer && !(shared && i == OPERAND_OUTPUT);
-        if (apart && operand->follows == FOLLOWS_SAMPLES && operand->length == job->rows.length)
+        if (!is_moved(job, i))
+            continue;
+        if (operand->follows == FOLLOWS_SAMPLES && operand->length == job->rows.length)
             bytes += element_bytes(job, operand, work_per_byte);
-        else if (apart && (operand->follows == FOLLOWS_SAMPLES || operand->follows == FOLLOWS_VECTORS))
+        else if (operand->follows == FOLLOWS_SAMPLES || operand->follows == FOLLOWS_VECTORS)
             row_bytes += element_bytes(job, operand, work_per_byte) * operand->length;
     }
     return row_bytes > 0 && job->rows.length > 0 ? bytes + (row_bytes + job->rows.length - 1) / job->rows.length
@@ -346,7 +372,9 @@ static void job_cut(struct job *job, const struct job_chunks *chunks)
     const uint64_t work = work_bytes(job, chunks->work_per_byte), moved = sample_bytes(job, chunks->work_per_byte);
     job->sample_bytes = moved > work ? moved : work;
     job->result_bytes = result_bytes(job);
-    job->row_bytes = row_work_bytes(job, chunks->work_per_byte);
+    const uint64_t row_work = row_work_bytes(job, chunks->work_per_byte),
+                   row_moved = row_line_bytes(job, chunks->work_per_byte);
+    job->row_bytes = row_moved > row_work ? row_moved : row_work;
     job->long_bytes = chunks->long_bytes;
     const uint64_t bytes = chunk_bytes(job, chunks);
     job->chunk_bytes = bytes;
