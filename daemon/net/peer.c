@@ -230,7 +230,12 @@ void peer_turn(struct peer *peer, uint64_t end_us)
         peer_close(peer);
         return;
     }
+    const bool was_right = client->admitted && !client->failed;
     int r = service_input(client, end_us);
+    if (client->failed && was_right)
+        log_cause(LOG_CAUSE_BROKEN, client->user->uid,
+                  "a client of user %u sent bytes or descriptors that are no message of the protocol: disconnected",
+                  (unsigned)client->user->uid);
     client->failed |= lost;
     if (client->failed)
         peer_output(peer->listener, client);

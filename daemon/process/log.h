@@ -15,6 +15,7 @@ void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define LOG_CAUSES(X)                                                                               \
     X(LATE,         LOG_INFO) /* a message that does not come */                                    \
     X(UNREAD,       LOG_INFO) /* answers that are not taken */                                      \
+    X(BROKEN,       LOG_INFO) /* bytes or descriptors that are no message's */                      \
     X(TURNED_AWAY,  LOG_ERR)  /* connections that are more than there may be */                     \
     X(UNWATCHED,    LOG_ERR)  /* connections that the system has no room for */                     \
     X(DESCRIPTORS,  LOG_ERR)  /* the limit of open files */                                         \

@@ -6,10 +6,11 @@ and that a neighbour on the same daemon notices nothing.
 """
 
 import contextlib
+import os
 import select
 
-from daemons import BACKEND, DaemonTest, main
-from wire import Closed, Failure, Pairs, Raw, pack, scan, tensor
+from daemons import BACKEND, ON_CPU, Daemon, DaemonTest, main
+from wire import Client, Closed, Failure, Pairs, Raw, pack, scan, tensor
 
 HELLO = {"version_min": 1, "version_max": 1}
 PING = pack([0, 7, "server.ping", [{}]])
@@ -260,6 +261,16 @@ class Envelopes(DaemonTest):
             ],
             "malformed",
         )
+
+    def test_who_sends_none_is_logged(self):
+        """In a line for all that follow within seconds."""
+        with Daemon(*ON_CPU) as daemon:
+            said = f"a client of user {os.getuid()} sent bytes or descriptors that are no message of the protocol: disconnected"
+            for _ in range(5):
+                with Client(daemon.socket) as client:
+                    client.send_bytes(b"\xc1")
+                    self.assertTrue(client.is_closed())
+            self.assertEqual(daemon.log_text().count(said), 1)
 
     def test_nested_bombs(self):
         self.check(
