@@ -370,6 +370,9 @@ static void backlogs(void)
     CHECK_EQ(scheduler_backlog_us(&scheduler), 3072);
     end_chunk(chunk, 0, 0, 102400000, 0);
     CHECK(scheduler_backlog_us(&scheduler) > 300000000);
+    submit(&streams[2], 0, UINT64_C(1) << 52); /* more microseconds than 64 bits have */
+    CHECK(scheduler_backlog_us(&scheduler) > UINT64_C(1) << 40);
+    CHECK(scheduler_user_backlog_us(&scheduler, &streams[2].fair) > UINT64_C(1) << 40);
 }
 
 static const struct test tests[] = {

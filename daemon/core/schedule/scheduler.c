@@ -24,9 +24,14 @@ static double rate_us(const struct scheduler *scheduler, const struct rate *rate
     return (double)bytes * rate->us / rate->bytes;
 }
 
+/* The longest time that is estimated, some days, so that sums of estimates are in range: a job of many rows that all
+ * read the same samples may count more bytes than a machine has. */
+#define ESTIMATE_MOST_US (UINT64_C(1) << 40)
+
 static uint64_t estimate_us(const struct scheduler *scheduler, const struct fair_user *user, uint64_t bytes)
 {
-    return (uint64_t)rate_us(scheduler, &user->rate, bytes);
+    const double us = rate_us(scheduler, &user->rate, bytes);
+    return us < (double)ESTIMATE_MOST_US ? (uint64_t)us : ESTIMATE_MOST_US;
 }
 
 /* Returns what a chunk is charged until it has come back. An estimate that is too high raises the level, which does not
@@ -170,8 +175,7 @@ static void lane_leave(struct scheduler *scheduler, struct lane *lane)
  * become others. */
 static void count_rows(struct job *job, int sign)
 {
-    uint64_t bytes = job_bytes(job, job->next_row, job->rows.row_count - job->next_row);
-    job->lane->user->queued_bytes += (uint64_t)sign * bytes;
+    job->lane->user->queued_bytes += (uint64_t)sign * job_left_bytes(job);
 }
 
 static void count_small(struct scheduler *scheduler, struct job *job)
