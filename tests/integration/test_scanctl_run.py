@@ -105,6 +105,8 @@ class Run(ScanctlTest):
             self.assertEqual(self.succeed("run", "upsample 3 | scan forward | upsample 1", "-", "-o", self.path("longer.npy"), input=given.read()), b"")
         with open(self.npy, "rb") as given:
             self.assertEqual(self.succeed("run", "upsample 3", "-", "-o", "-", input=given.read()), npy_header((rows, 3 * length)) + packed(wide))
+        self.succeed("run", "upsample 3", self.npy, "-o", self.path("wide"))
+        self.assertEqual(self.read("wide"), npy_header((rows, 3 * length)) + packed(wide))
         raw = ("-", "-o", "-", "--format", "raw", "--dtype", "f32", "--shape", f"-1,{length}")
         self.assertEqual(self.succeed("run", "upsample 3", *raw, input=packed(self.values)), packed(wide))
         self.succeed("scan", self.path("wide.npy"), "-o", self.path("scanned.npy"))
