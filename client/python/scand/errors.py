@@ -97,8 +97,16 @@ _CLASSES: dict[str, type[ScandError]] = {
 }
 
 
+# What libscand's messages tell programs in C to do, and what it is here.
+_WORDS_OF_C = (
+    (r": give it with scand_task_\w+$", "; give it in the dictionary of its step"),
+    (r" \(reconnect_ms\); the library goes on trying: call again, or scand_dispatch$", "; call again when it is there"),
+)
+
+
 def error_of(status: int, message: str) -> ScandError:
     """The exception of an enum scand_status."""
     word = string(lib.scand_status_word(status))
-    message = re.sub(r": give it with scand_task_\w+$", "; give it in the dictionary of its step", message)  # in C's words
+    for words, own in _WORDS_OF_C:
+        message = re.sub(words, own, message)
     return _CLASSES.get(word, ScandError)(message or string(lib.scand_status_text(status)), word)

@@ -342,6 +342,15 @@ class Processes(PackageTest):
         with self.assertRaisesRegex(scand.UnavailableError, "no daemon at /nowhere"):
             scand.Client("/nowhere").ping()
 
+    def test_daemon_that_went_away(self):
+        """The message is told in Python's words."""
+        daemon = Daemon()
+        with scand.Client(daemon.socket) as client:
+            client.ping()
+            daemon.stop()
+            with self.assertRaisesRegex(scand.UnavailableError, "has not come back within 10 s; call again when it is there$"):
+                scand.cumsum(np.ones(3), client=client)
+
 
 class Errors(unittest.TestCase):
     def test_every_status_has_an_exception(self):
