@@ -14,28 +14,28 @@ struct line {
 };
 
 /* Defines a line of samples of a TYPE. The compiler makes a loop of each kind. */
-#define DEFINE_LINE(NAME, TYPE, LOAD, COMPUTE, STORE)                                                              \
-    static void NAME(const struct step_operand *input, const struct step_operand *output, const struct diff *diff, \
-                     const struct line *line)                                                                      \
-    {                                                                                                              \
-        const enum diff_kind kind = diff->kind;                                                                    \
-        const double dt = diff->dt;                                                                                \
-        TYPE x[3][LINE_GROUP];                                                                                     \
-        for (uint64_t at = 0, n; at < line->count; at += n) {                                                      \
-            n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;                                     \
-            for (int k = 0; k < 3; k++)                                                                            \
-                if (!line->samples[k])                                                                             \
-                    memset(x[k], 0, n * sizeof(TYPE));                                                             \
-                else                                                                                               \
-                    LOAD(input->dtype, line->samples[k] + (int64_t)at * line->stride, line->stride, n, x[k]);      \
-            for (uint64_t i = 0; i < n; i++)                                                                       \
-                x[0][i] = COMPUTE(kind, (TYPE)dt, x[0][i], x[1][i], x[2][i]);                                      \
-            STORE(output->dtype, x[0], n, line->out + (int64_t)at * line->out_stride, line->out_stride);           \
-        }                                                                                                          \
+#define DEFINE_LINE(NAME, TYPE, COMPUTE)                                                                               \
+    static void line_##NAME(const struct step_operand *input, const struct step_operand *output,                       \
+                            const struct diff *diff, const struct line *line)                                          \
+    {                                                                                                                  \
+        const enum diff_kind kind = diff->kind;                                                                        \
+        const double dt = diff->dt;                                                                                    \
+        TYPE loaded[3][LINE_GROUP], y[LINE_GROUP];                                                                     \
+        const TYPE *x[3];                                                                                              \
+        for (uint64_t at = 0, n; at < line->count; at += n) {                                                          \
+            n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;                                         \
+            for (int k = 0; k < 3; k++)                                                                                \
+                x[k] = line->samples[k] ? line_see_##NAME(input->dtype, line->samples[k] + (int64_t)at * line->stride, \
+                                                          line->stride, n, loaded[k])                                  \
+                                        : memset(loaded[k], 0, n * sizeof(TYPE));                                      \
+            for (uint64_t i = 0; i < n; i++)                                                                           \
+                y[i] = COMPUTE(kind, (TYPE)dt, x[0][i], x[1][i], x[2][i]);                                             \
+            line_store_##NAME(output->dtype, y, n, line->out + (int64_t)at * line->out_stride, line->out_stride);      \
+        }                                                                                                              \
     }
-DEFINE_LINE(line_f32, float, line_load_f32, diff_f32, line_store_f32)
-DEFINE_LINE(line_f64, double, line_load_f64, diff_f64, line_store_f64)
-DEFINE_LINE(line_integers, uint64_t, line_load_integers, diff_integer, line_store_integers)
+DEFINE_LINE(f32, float, diff_f32)
+DEFINE_LINE(f64, double, diff_f64)
+DEFINE_LINE(integers, uint64_t, diff_integer)
 
 static void line_compute(const struct step_rows *rows, const struct diff *diff, const struct line *line)
 {

@@ -12,16 +12,16 @@ struct line {
 };
 
 /*
- * A group of one class: x[i] = op(x[i], b[i]). Each op has a loop of its own.
+ * A group of one class: y[i] = op(x[i], b[i]). Each op has a loop of its own.
  */
 
 #define LOOP_OF(OP, COMPUTE)             \
     case MAP_##OP:                       \
         for (uint64_t i = 0; i < n; i++) \
-            x[i] = COMPUTE(MAP_##OP);    \
+            y[i] = COMPUTE(MAP_##OP);    \
         return;
 
-static void compute_f32(enum map_op op, float *restrict x, const float *restrict b, float high, uint64_t n)
+static void compute_f32(enum map_op op, const float *x, const float *b, float high, uint64_t n, float *restrict y)
 {
     switch (op) {
 #define COMPUTE(OP) map_f32(OP, x[i], b[i], high)
@@ -32,7 +32,7 @@ static void compute_f32(enum map_op op, float *restrict x, const float *restrict
     }
 }
 
-static void compute_f64(enum map_op op, double *restrict x, const double *restrict b, double high, uint64_t n)
+static void compute_f64(enum map_op op, const double *x, const double *b, double high, uint64_t n, double *restrict y)
 {
     switch (op) {
 #define COMPUTE(OP) map_f64(OP, x[i], b[i], high)
@@ -43,8 +43,8 @@ static void compute_f64(enum map_op op, double *restrict x, const double *restri
     }
 }
 
-static void compute_integers(enum map_op op, bool is_signed, uint64_t *restrict x, const uint64_t *restrict b,
-                             uint64_t high, uint64_t n)
+static void compute_integers(enum map_op op, bool is_signed, const uint64_t *x, const uint64_t *b, uint64_t high,
+                             uint64_t n, uint64_t *restrict y)
 {
     switch (op) {
 #define COMPUTE(OP) map_integer(OP, is_signed, x[i], b[i], high)
@@ -109,50 +109,58 @@ static void store_integers(bool is_signed, enum scand_dtype to, const uint64_t *
  * Lines.
  */
 
-/* The array of what stands beside samples: a group of the operand's, or the constant again and again. */
-#define LOAD_BESIDE(LOAD, CONSTANT)                                                                             \
-    do {                                                                                                        \
-        if (line->b)                                                                                            \
-            LOAD(rows->further[MAP_OTHER].dtype, line->b + (int64_t)at * line->b_stride, line->b_stride, n, b); \
-        else if (at == 0)                                                                                       \
-            for (uint64_t i = 0; i < n; i++)                                                                    \
-                b[i] = CONSTANT;                                                                                \
-    } while (0)
+/* What stands beside samples is the other operand's, or a constant again and again. */
 
 static void line_f32(const struct step_rows *rows, const struct map *map, const struct line *line)
 {
-    float x[LINE_GROUP], b[LINE_GROUP];
+    float loaded[LINE_GROUP], beside[LINE_GROUP], y[LINE_GROUP];
+    for (uint64_t i = 0; !line->b && i < LINE_GROUP && i < line->count; i++)
+        beside[i] = (float)map->by;
     for (uint64_t at = 0, n; at < line->count; at += n) {
         n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;
-        line_load_f32(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, x);
-        LOAD_BESIDE(line_load_f32, (float)map->by);
-        compute_f32(map->op, x, b, (float)map->high, n);
-        store_f32(rows->output.dtype, x, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
+        const float *x =
+            line_see_f32(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, loaded);
+        const float *b = line->b ? line_see_f32(rows->further[MAP_OTHER].dtype, line->b + (int64_t)at * line->b_stride,
+                                                line->b_stride, n, beside)
+                                 : beside;
+        compute_f32(map->op, x, b, (float)map->high, n, y);
+        store_f32(rows->output.dtype, y, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
     }
 }
 
 static void line_f64(const struct step_rows *rows, const struct map *map, const struct line *line)
 {
-    double x[LINE_GROUP], b[LINE_GROUP];
+    double loaded[LINE_GROUP], beside[LINE_GROUP], y[LINE_GROUP];
+    for (uint64_t i = 0; !line->b && i < LINE_GROUP && i < line->count; i++)
+        beside[i] = map->by;
     for (uint64_t at = 0, n; at < line->count; at += n) {
         n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;
-        line_load_f64(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, x);
-        LOAD_BESIDE(line_load_f64, map->by);
-        compute_f64(map->op, x, b, map->high, n);
-        store_f64(rows->output.dtype, x, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
+        const double *x =
+            line_see_f64(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, loaded);
+        const double *b = line->b ? line_see_f64(rows->further[MAP_OTHER].dtype, line->b + (int64_t)at * line->b_stride,
+                                                 line->b_stride, n, beside)
+                                  : beside;
+        compute_f64(map->op, x, b, map->high, n, y);
+        store_f64(rows->output.dtype, y, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
     }
 }
 
 static void line_integers(const struct step_rows *rows, const struct map *map, const struct line *line)
 {
     const bool is_signed = codec_class(rows->input.dtype) == SCAND_CLASS_SIGNED;
-    uint64_t x[LINE_GROUP], b[LINE_GROUP];
+    uint64_t loaded[LINE_GROUP], beside[LINE_GROUP], y[LINE_GROUP];
+    for (uint64_t i = 0; !line->b && i < LINE_GROUP && i < line->count; i++)
+        beside[i] = map_constant_integer(map->by);
     for (uint64_t at = 0, n; at < line->count; at += n) {
         n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;
-        line_load_integers(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, x);
-        LOAD_BESIDE(line_load_integers, map_constant_integer(map->by));
-        compute_integers(map->op, is_signed, x, b, map_constant_integer(map->high), n);
-        store_integers(is_signed, rows->output.dtype, x, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
+        const uint64_t *x =
+            line_see_integers(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, loaded);
+        const uint64_t *b = line->b
+                                ? line_see_integers(rows->further[MAP_OTHER].dtype,
+                                                    line->b + (int64_t)at * line->b_stride, line->b_stride, n, beside)
+                                : beside;
+        compute_integers(map->op, is_signed, x, b, map_constant_integer(map->high), n, y);
+        store_integers(is_signed, rows->output.dtype, y, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
     }
 }
 

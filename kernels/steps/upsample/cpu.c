@@ -23,14 +23,14 @@ static void convert(const struct step_operand *input, const char *from, uint64_t
 {
     const uint32_t size = codec_bytes(dtype);
     if (codec_is_integer(input->dtype)) {
-        line_load_integers(input->dtype, from, input->stride, count, group->values.integers);
-        line_store_integers(dtype, group->values.integers, count, group->words, size);
+        const uint64_t *x = line_see_integers(input->dtype, from, input->stride, count, group->values.integers);
+        line_store_integers(dtype, x, count, group->words, size);
     } else if (codec_class(input->dtype) == SCAND_CLASS_F64) {
-        line_load_f64(input->dtype, from, input->stride, count, group->values.f64);
-        line_store_f64(dtype, group->values.f64, count, group->words, size);
+        const double *x = line_see_f64(input->dtype, from, input->stride, count, group->values.f64);
+        line_store_f64(dtype, x, count, group->words, size);
     } else {
-        line_load_f32(input->dtype, from, input->stride, count, group->values.f32);
-        line_store_f32(dtype, group->values.f32, count, group->words, size);
+        const float *x = line_see_f32(input->dtype, from, input->stride, count, group->values.f32);
+        line_store_f32(dtype, x, count, group->words, size);
     }
 }
 
