@@ -109,7 +109,7 @@ static void store_integers(bool is_signed, enum scand_dtype to, const uint64_t *
  * Lines.
  */
 
-/* What stands beside samples is the other operand's, or a constant again and again. */
+/* Beside samples stand those of the other operand, or a constant again and again. */
 
 static void line_f32(const struct step_rows *rows, const struct map *map, const struct line *line)
 {
