@@ -18,6 +18,7 @@ Order = Literal[">", "<"]
 TEXT_BYTES = 3200  # bytes of each textual header
 BINARY_BYTES = 400
 TRACE_HEADER_BYTES = 240
+REVISION_MOST = 2
 END_TEXT = "((SEG: EndText))"  # in the last extended header, where a file does not say how many there are
 
 # Dtypes by the code of the binary header: NumPy's without its byte order, and the big-endian form where NumPy lacks
@@ -63,19 +64,19 @@ def read(path: Union[str, os.PathLike[str]]) -> Traces:
         data = empty(size, np.uint8)
         if file.readinto(data) != size:  # type: ignore[arg-type]
             raise ValueError(f"{path}: it became shorter while it was read")
-    return _traces(str(path), data)
+    return _traces(str(path), data, is_read=True)
 
 
 def open(path: Union[str, os.PathLike[str]]) -> Traces:
     """Opens a SEG-Y file as read() does, but without reading the samples: the daemon reads them for each job, so the
-    file may be larger than all memory. The arrays are read-only; results are new arrays, or `out`. See
-    scand.open_file."""
+    file may be larger than all memory. The arrays are read-only; results are new arrays, or `out`. Of the trace headers
+    only the first is looked at. See scand.open_file."""
     if os.stat(path).st_size < TEXT_BYTES + BINARY_BYTES:
         raise ValueError(f"{path}: {os.stat(path).st_size} bytes are no SEG-Y file, whose headers have {TEXT_BYTES + BINARY_BYTES}")
     return _traces(str(path), open_file(path, np.uint8))
 
 
-def _traces(path: str, data: AnyArray) -> Traces:
+def _traces(path: str, data: AnyArray, is_read: bool = False) -> Traces:
     binary = data[TEXT_BYTES : TEXT_BYTES + BINARY_BYTES].tobytes()
     order, code = _order(path, binary)
     begin = TEXT_BYTES + BINARY_BYTES + TEXT_BYTES * _extended_headers(path, data, binary, order)
@@ -83,9 +84,21 @@ def _traces(path: str, data: AnyArray) -> Traces:
     dtype = np.dtype(name).newbyteorder(order)
     samples = _samples(path, data[begin:], binary, order, dtype.itemsize)
     rows = data[begin:].reshape(-1, TRACE_HEADER_BYTES + samples * dtype.itemsize)
+    if is_read:
+        _check_lengths(path, rows[:, 114:116].view(f"{order}u2")[:, 0])
     numbers = rows[:, TRACE_HEADER_BYTES:].view(dtype)
     form = "ibm32le" if form == "ibm32" and order == "<" else form
     return Traces(data, numbers, rows[:, :TRACE_HEADER_BYTES], form, struct.unpack_from(f"{order}H", binary, 16)[0])
+
+
+def _check_lengths(path: str, told: AnyArray) -> None:
+    """Trace headers have to tell one number of samples, be it right or not; some may tell 0."""
+    others = np.flatnonzero((told != told[:1]) & (told != 0))
+    if others.size:
+        raise ValueError(
+            f"{path}: trace {others[0] + 1} (counted from 1) has {told[others[0]]} samples, the first {told[0]}; files with "
+            f"traces of differing lengths are not read"
+        )
 
 
 def _samples(path: str, traces: AnyArray, binary: bytes, order: Order, sample_bytes: int) -> int:
@@ -118,7 +131,10 @@ def _order(path: str, binary: bytes) -> tuple[Order, int]:
 
 
 def _extended_headers(path: str, data: AnyArray, binary: bytes, order: Order) -> int:
-    revision = struct.unpack_from(f"{order}H", binary, 300)[0] >> 8
+    # One number of two bytes in revision 1, two numbers in revision 2: in a little-endian file the first may be in either place.
+    revision = binary[300] or (binary[301] if order == "<" else 0)
+    if revision > REVISION_MOST:
+        raise ValueError(f"{path}: it is SEG-Y of revision {revision} (byte 3501); there are 0, 1 and 2")
     count: int = struct.unpack_from(f"{order}h", binary, 304)[0] if revision else 0
     begin = TEXT_BYTES + BINARY_BYTES
     room = (data.size - begin) // TEXT_BYTES

@@ -196,6 +196,12 @@ class SegY(PackageTest):
             self.assertEqual(self.read(segy_file(extended=extended, texts=texts)).samples.shape, (3, 10))
 
     def test_headers_that_lie(self):
+        def with_length(trace, samples):
+            data = bytearray(segy_file())
+            struct.pack_into(">H", data, 3600 + trace * 280 + 114, samples)
+            return bytes(data)
+
+        self.assertEqual(self.read(with_length(2, 0)).samples.shape, (3, 10))
         self.assertEqual(self.read(segy_file(said=0)).samples.shape, (3, 10))
         self.assertEqual(self.read(segy_file(said=65535)).samples.shape, (3, 10))
         for data, text in (
@@ -207,6 +213,8 @@ class SegY(PackageTest):
             (segy_file(extended=5), "5 extended headers, and has room for 0"),
             (segy_file(extended=-2), "-2 extended headers"),
             (segy_file(extended=-1, texts=[b"x"]), "have no end"),
+            (segy_file(revision=3), r"revision 3 \(byte 3501\)"),
+            (with_length(1, 7), r"trace 2 \(counted from 1\) has 7 samples, the first 10; "),
         ):
             with self.subTest(text), self.assertRaisesRegex(ValueError, text):
                 self.read(data)
