@@ -137,7 +137,7 @@
  * helpers, unit by unit. */
 #define LIMIT_RAGGED_ROWS          (UINT64_C(1) << 20) /* ragged rows of a job */
 #define LIMIT_SMALL_RAGGED_ROWS    128                 /* ragged rows of a small job: rows take time to begin */
-#define LIMIT_CHUNK_ROWS           (UINT64_C(1) << 17) /* rows handed to a device at a time */
+#define LIMIT_CHUNK_ROWS           (UINT64_C(1) << 17) /* ragged rows handed to a device at a time */
 #define LIMIT_CLIENT_OFFSETS_BYTES MIB(64)             /* offsets of all jobs of one connection */
 #define LIMIT_USER_OFFSETS_BYTES   MIB(256)            /* offsets of all jobs of one user */
 #define LIMIT_OFFSETS_BYTES        GIB(1)              /* offsets of all jobs */

@@ -157,7 +157,11 @@ def word_value(field: str, value: Any) -> Union[str, float]:
         return value
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value))
-    if value is None or np.ndim(value):
-        given = "None" if value is None else f"an array of shape {np.shape(value)}"
-        raise TypeError(f"{field}: it is {given}; take a number or a word (`scanctl operations` lists which parameters take arrays)")
-    return float(value)
+    if np.ndim(value):
+        given = f"an array of shape {np.shape(value)}"
+    else:
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            given = repr(value)
+    raise TypeError(f"{field}: it is {given}; take a number or a word (`scanctl operations` lists which parameters take arrays)")

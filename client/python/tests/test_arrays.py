@@ -654,6 +654,7 @@ class Chains(PackageTest):
             (["demean", ("box", 3)], r"^steps\[1\]: \('box', 3\) is no operation"),
             ([None], r"^steps\[0\]: None is no operation"),
             ([("box", {"half-width": None})], r"^steps\[0\].half_width: it is None; take a number or a word"),
+            ([("box", {"half_width": {}})], r"^steps\[0\].half_width: it is {}; take a number or a word"),
             ([("convolve", {"taps": x})], r"^steps\[0\].taps: it is an array of shape \(10,\); take a number or a word"),
         ):
             with self.subTest(steps), self.assertRaisesRegex(TypeError, text):
