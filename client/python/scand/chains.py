@@ -4,7 +4,7 @@ rows."""
 from __future__ import annotations
 
 import functools
-from typing import Any, Mapping, NamedTuple, Sequence, Union
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Union
 
 import numpy as np
 
@@ -151,8 +151,8 @@ def operand_dtype(operand: StepOperand, samples: np.dtype[Any]) -> np.dtype[Any]
     return given if kept else np.dtype(np.float64 if double or given.kind in "iu" and operand.about.dtypes == "float" else np.float32)
 
 
-def word_value(field: str, value: Any) -> Union[str, float]:
-    """A step's parameter as libscand takes it; `field` names it."""
+def word_value(field: str, value: Any, operands: Iterable[str]) -> Union[str, float]:
+    """A step's parameter as libscand takes it; `field` names it, `operands` are those that may be arrays."""
     if isinstance(value, (str, float)):
         return value
     if isinstance(value, (list, tuple)):
@@ -164,4 +164,4 @@ def word_value(field: str, value: Any) -> Union[str, float]:
             return float(value)
         except (TypeError, ValueError):
             given = repr(value)
-    raise TypeError(f"{field}: it is {given}; take a number or a word (`scanctl operations` lists which parameters take arrays)")
+    raise TypeError(f"{field}: it is {given}; take a number or a word; arrays may be: {', '.join(operands) or 'none'}")

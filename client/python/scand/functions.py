@@ -365,7 +365,7 @@ def _split(chain: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[Step, 
         known = operands_of(operation)
         names = {name: name.replace("-", "_") for name in parameters}
         steps.append((operation, tuple(
-            (name, word_value(f"steps[{at}].{names[name]}", parameters[name])) for name in names if names[name] not in known
+            (name, word_value(f"steps[{at}].{names[name]}", parameters[name], known)) for name in names if names[name] not in known
         )))
         for name, canonical in names.items():
             if canonical in known:

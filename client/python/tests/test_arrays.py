@@ -655,7 +655,7 @@ class Chains(PackageTest):
             ([None], r"^steps\[0\]: None is no operation"),
             ([("box", {"half-width": None})], r"^steps\[0\].half_width: it is None; take a number or a word"),
             ([("box", {"half_width": {}})], r"^steps\[0\].half_width: it is {}; take a number or a word"),
-            ([("convolve", {"taps": x})], r"^steps\[0\].taps: it is an array of shape \(10,\); take a number or a word"),
+            ([("convolve", {"taps": x})], r"^steps\[0\].taps: it is an array of shape \(10,\); take a number or a word; arrays may be: filter$"),
         ):
             with self.subTest(steps), self.assertRaisesRegex(TypeError, text):
                 scand.run(x, steps)
