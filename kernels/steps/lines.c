@@ -4,6 +4,15 @@
  */
 #include "kernels/steps/lines.h"
 
+#ifdef __AVX512F__
+#define CPU_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define CPU_VECTOR_BYTES 32
+#else
+#define CPU_VECTOR_BYTES 16
+#endif
+#include "kernels/cpu/generic/simd.h"
+
 /* Words of one size, from where they lie apart to where they lie together, and back. */
 #define GATHER(WORD)                     \
     for (uint64_t i = 0; i < count; i++) \
@@ -38,6 +47,26 @@ static inline bool is_close(uint32_t bytes, int64_t stride)
     return stride == (int64_t)bytes || stride == -(int64_t)bytes;
 }
 
+/* f32 as f64 and back, which are most lines: compilers make several instructions of a conversion that is one (simd.h).
+ */
+static void widen(const char *from, uint64_t count, double *restrict to)
+{
+    uint64_t i = 0;
+    for (; i + F64_LANES <= count; i += F64_LANES)
+        f64_store(to + i, f64_load_f32(from + i * sizeof(float)));
+    for (; i < count; i++)
+        to[i] = step_get_f64(SCAND_DTYPE_F32, from + i * sizeof(float));
+}
+
+static void narrow(const double *restrict from, uint64_t count, char *to)
+{
+    uint64_t i = 0;
+    for (; i + F64_LANES <= count; i += F64_LANES)
+        f64_store_f32(to + i * sizeof(float), f64_one_nan(f64_load(from + i)));
+    for (; i < count; i++)
+        step_put_f64(SCAND_DTYPE_F32, from[i], to + i * sizeof(float));
+}
+
 /* The case of a dtype: element i is `place` bytes further. */
 #define CODED_AT(STRIDE, COMPUTE)                                \
     for (uint64_t i = 0; stride == (STRIDE) && i < count; i++) { \
@@ -52,10 +81,18 @@ static inline bool is_close(uint32_t bytes, int64_t stride)
         CODED_AT(-BYTES, COMPUTE)                  \
         break;
 
-#define DEFINE_LOAD(NAME, TYPE, CASES)                                                                                 \
+#define CONVERT_F32(HOW)                                       \
+    if (dtype == SCAND_DTYPE_F32 && stride == sizeof(float)) { \
+        HOW(from, count, to);                                  \
+        return;                                                \
+    }
+
+/* INSTEAD is done in place of the loops for what it returns from. */
+#define DEFINE_LOAD(NAME, TYPE, CASES, INSTEAD)                                                                        \
     static void decode_##NAME(enum scand_dtype dtype, const char *from, int64_t stride, uint64_t count,                \
                               TYPE *restrict to)                                                                       \
     {                                                                                                                  \
+        INSTEAD                                                                                                        \
         LINE_SWITCH(dtype, CASES)                                                                                      \
     }                                                                                                                  \
     void line_load_##NAME(enum scand_dtype dtype, const char *from, int64_t stride, uint64_t count, TYPE *restrict to) \
@@ -72,10 +109,11 @@ static inline bool is_close(uint32_t bytes, int64_t stride)
             decode_##NAME(dtype, words, bytes, n, to + at);                                                            \
         }                                                                                                              \
     }
-#define DEFINE_STORE(NAME, TYPE, CASES)                                                                    \
+#define DEFINE_STORE(NAME, TYPE, CASES, INSTEAD)                                                           \
     static void encode_##NAME(enum scand_dtype dtype, const TYPE *restrict from, uint64_t count, char *to, \
                               int64_t stride)                                                              \
     {                                                                                                      \
+        INSTEAD                                                                                            \
         LINE_SWITCH(dtype, CASES)                                                                          \
     }                                                                                                      \
     void line_store_##NAME(enum scand_dtype dtype, const TYPE *restrict from, uint64_t count, char *to,    \
@@ -96,25 +134,25 @@ static inline bool is_close(uint32_t bytes, int64_t stride)
 
 #define X(NAME, WORD, BYTES, CLASS, ORDER) \
     CODED(NAME, BYTES, CLASS, LINE_IS_FLOAT, to[i] = step_get_f32(SCAND_DTYPE_##NAME, from + place))
-DEFINE_LOAD(f32, float, X)
+DEFINE_LOAD(f32, float, X, )
 #undef X
 #define X(NAME, WORD, BYTES, CLASS, ORDER) \
     CODED(NAME, BYTES, CLASS, LINE_IS_FLOAT, to[i] = step_get_f64(SCAND_DTYPE_##NAME, from + place))
-DEFINE_LOAD(f64, double, X)
+DEFINE_LOAD(f64, double, X, CONVERT_F32(widen))
 #undef X
 #define X(NAME, WORD, BYTES, CLASS, ORDER) \
     CODED(NAME, BYTES, CLASS, LINE_IS_INTEGER, to[i] = codec_decode_integer(SCAND_DTYPE_##NAME, from + place))
-DEFINE_LOAD(integers, uint64_t, X)
+DEFINE_LOAD(integers, uint64_t, X, )
 #undef X
 #define X(NAME, WORD, BYTES, CLASS, ORDER) \
     CODED(NAME, BYTES, CLASS, LINE_IS_FLOAT, step_put_f32(SCAND_DTYPE_##NAME, from[i], to + place))
-DEFINE_STORE(f32, float, X)
+DEFINE_STORE(f32, float, X, )
 #undef X
 #define X(NAME, WORD, BYTES, CLASS, ORDER) \
     CODED(NAME, BYTES, CLASS, LINE_IS_FLOAT, step_put_f64(SCAND_DTYPE_##NAME, from[i], to + place))
-DEFINE_STORE(f64, double, X)
+DEFINE_STORE(f64, double, X, CONVERT_F32(narrow))
 #undef X
 #define X(NAME, WORD, BYTES, CLASS, ORDER) \
     CODED(NAME, BYTES, CLASS, LINE_IS_INTEGER, codec_encode_integer(SCAND_DTYPE_##NAME, from[i], to + place))
-DEFINE_STORE(integers, uint64_t, X)
+DEFINE_STORE(integers, uint64_t, X, )
 #undef X
