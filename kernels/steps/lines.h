@@ -40,7 +40,7 @@ void line_store_f64(enum scand_dtype dtype, const double *restrict from, uint64_
 void line_store_integers(enum scand_dtype dtype, const uint64_t *restrict from, uint64_t count, char *to,
                          int64_t stride);
 
-/* Elements as an array: the memory itself where it is one, else `array`, into which they are loaded. */
+/* Floats as an array: the memory itself where it is one, else `array`, into which they are loaded. */
 #define LINE_SEE(NAME, TYPE, DTYPE)                                                                     \
     static inline const TYPE *line_see_##NAME(enum scand_dtype dtype, const char *from, int64_t stride, \
                                               uint64_t count, TYPE *restrict array)                     \
@@ -52,6 +52,5 @@ void line_store_integers(enum scand_dtype dtype, const uint64_t *restrict from, 
     }
 LINE_SEE(f32, float, SCAND_DTYPE_F32)
 LINE_SEE(f64, double, SCAND_DTYPE_F64)
-LINE_SEE(integers, uint64_t, SCAND_DTYPE_U64)
 
 #endif

@@ -13,7 +13,7 @@ struct line {
     uint64_t count;
 };
 
-/* Defines a line of samples of a TYPE. The compiler makes a loop of each kind. */
+/* Defines a line of floats of a TYPE. The compiler makes a loop of each kind. */
 #define DEFINE_LINE(NAME, TYPE, COMPUTE)                                                                               \
     static void line_##NAME(const struct step_operand *input, const struct step_operand *output,                       \
                             const struct diff *diff, const struct line *line)                                          \
@@ -35,7 +35,25 @@ struct line {
     }
 DEFINE_LINE(f32, float, diff_f32)
 DEFINE_LINE(f64, double, diff_f64)
-DEFINE_LINE(integers, uint64_t, diff_integer)
+
+/* In place: twice as fast as with an array for the results. */
+static void line_integers(const struct step_operand *input, const struct step_operand *output, const struct diff *diff,
+                          const struct line *line)
+{
+    const enum diff_kind kind = diff->kind;
+    uint64_t x[3][LINE_GROUP];
+    for (uint64_t at = 0, n; at < line->count; at += n) {
+        n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;
+        for (int k = 0; k < 3; k++)
+            if (!line->samples[k])
+                memset(x[k], 0, n * sizeof x[k][0]);
+            else
+                line_load_integers(input->dtype, line->samples[k] + (int64_t)at * line->stride, line->stride, n, x[k]);
+        for (uint64_t i = 0; i < n; i++)
+            x[0][i] = diff_integer(kind, (uint64_t)diff->dt, x[0][i], x[1][i], x[2][i]);
+        line_store_integers(output->dtype, x[0], n, line->out + (int64_t)at * line->out_stride, line->out_stride);
+    }
+}
 
 static void line_compute(const struct step_rows *rows, const struct diff *diff, const struct line *line)
 {

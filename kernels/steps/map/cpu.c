@@ -12,20 +12,20 @@ struct line {
 };
 
 /*
- * A group of one class: y[i] = op(x[i], b[i]). Each op has a loop of its own.
+ * A group of one class: y[i] = op(x[i], b[i]), of integers in place of x[i]. Each op has a loop of its own.
  */
 
-#define LOOP_OF(OP, COMPUTE)             \
+#define LOOP_OF(OP, TO, COMPUTE)         \
     case MAP_##OP:                       \
         for (uint64_t i = 0; i < n; i++) \
-            y[i] = COMPUTE(MAP_##OP);    \
+            TO[i] = COMPUTE(MAP_##OP);   \
         return;
 
 static void compute_f32(enum map_op op, const float *x, const float *b, float high, uint64_t n, float *restrict y)
 {
     switch (op) {
 #define COMPUTE(OP) map_f32(OP, x[i], b[i], high)
-#define X(OP, WORD) LOOP_OF(OP, COMPUTE)
+#define X(OP, WORD) LOOP_OF(OP, y, COMPUTE)
         MAP_OPS(X)
 #undef X
 #undef COMPUTE
@@ -36,19 +36,19 @@ static void compute_f64(enum map_op op, const double *x, const double *b, double
 {
     switch (op) {
 #define COMPUTE(OP) map_f64(OP, x[i], b[i], high)
-#define X(OP, WORD) LOOP_OF(OP, COMPUTE)
+#define X(OP, WORD) LOOP_OF(OP, y, COMPUTE)
         MAP_OPS(X)
 #undef X
 #undef COMPUTE
     }
 }
 
-static void compute_integers(enum map_op op, bool is_signed, const uint64_t *x, const uint64_t *b, uint64_t high,
-                             uint64_t n, uint64_t *restrict y)
+static void compute_integers(enum map_op op, bool is_signed, uint64_t *restrict x, const uint64_t *restrict b,
+                             uint64_t high, uint64_t n)
 {
     switch (op) {
 #define COMPUTE(OP) map_integer(OP, is_signed, x[i], b[i], high)
-#define X(OP, WORD) LOOP_OF(OP, COMPUTE)
+#define X(OP, WORD) LOOP_OF(OP, x, COMPUTE)
         MAP_OPS(X)
 #undef X
 #undef COMPUTE
@@ -148,19 +148,17 @@ static void line_f64(const struct step_rows *rows, const struct map *map, const 
 static void line_integers(const struct step_rows *rows, const struct map *map, const struct line *line)
 {
     const bool is_signed = codec_class(rows->input.dtype) == SCAND_CLASS_SIGNED;
-    uint64_t loaded[LINE_GROUP], beside[LINE_GROUP], y[LINE_GROUP];
+    uint64_t x[LINE_GROUP], b[LINE_GROUP];
     for (uint64_t i = 0; !line->b && i < LINE_GROUP && i < line->count; i++)
-        beside[i] = map_constant_integer(map->by);
+        b[i] = map_constant_integer(map->by);
     for (uint64_t at = 0, n; at < line->count; at += n) {
         n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;
-        const uint64_t *x =
-            line_see_integers(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, loaded);
-        const uint64_t *b = line->b
-                                ? line_see_integers(rows->further[MAP_OTHER].dtype,
-                                                    line->b + (int64_t)at * line->b_stride, line->b_stride, n, beside)
-                                : beside;
-        compute_integers(map->op, is_signed, x, b, map_constant_integer(map->high), n, y);
-        store_integers(is_signed, rows->output.dtype, y, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
+        line_load_integers(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, x);
+        if (line->b)
+            line_load_integers(rows->further[MAP_OTHER].dtype, line->b + (int64_t)at * line->b_stride, line->b_stride,
+                               n, b);
+        compute_integers(map->op, is_signed, x, b, map_constant_integer(map->high), n);
+        store_integers(is_signed, rows->output.dtype, x, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
     }
 }
 

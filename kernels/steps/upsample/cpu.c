@@ -23,8 +23,8 @@ static void convert(const struct step_operand *input, const char *from, uint64_t
 {
     const uint32_t size = codec_bytes(dtype);
     if (codec_is_integer(input->dtype)) {
-        const uint64_t *x = line_see_integers(input->dtype, from, input->stride, count, group->values.integers);
-        line_store_integers(dtype, x, count, group->words, size);
+        line_load_integers(input->dtype, from, input->stride, count, group->values.integers);
+        line_store_integers(dtype, group->values.integers, count, group->words, size);
     } else if (codec_class(input->dtype) == SCAND_CLASS_F64) {
         const double *x = line_see_f64(input->dtype, from, input->stride, count, group->values.f64);
         line_store_f64(dtype, x, count, group->words, size);
