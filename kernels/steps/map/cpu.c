@@ -123,8 +123,10 @@ static void line_f32(const struct step_rows *rows, const struct map *map, const 
         const float *b = line->b ? line_see_f32(rows->further[MAP_OTHER].dtype, line->b + (int64_t)at * line->b_stride,
                                                 line->b_stride, n, beside)
                                  : beside;
-        compute_f32(map->op, x, b, (float)map->high, n, y);
-        store_f32(rows->output.dtype, y, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
+        if (map->op != MAP_CAST)
+            compute_f32(map->op, x, b, (float)map->high, n, y);
+        store_f32(rows->output.dtype, map->op == MAP_CAST ? x : y, n, line->y + (int64_t)at * line->y_stride,
+                  line->y_stride);
     }
 }
 
@@ -140,8 +142,10 @@ static void line_f64(const struct step_rows *rows, const struct map *map, const 
         const double *b = line->b ? line_see_f64(rows->further[MAP_OTHER].dtype, line->b + (int64_t)at * line->b_stride,
                                                  line->b_stride, n, beside)
                                   : beside;
-        compute_f64(map->op, x, b, map->high, n, y);
-        store_f64(rows->output.dtype, y, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
+        if (map->op != MAP_CAST)
+            compute_f64(map->op, x, b, map->high, n, y);
+        store_f64(rows->output.dtype, map->op == MAP_CAST ? x : y, n, line->y + (int64_t)at * line->y_stride,
+                  line->y_stride);
     }
 }
 
