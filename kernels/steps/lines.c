@@ -4,13 +4,6 @@
  */
 #include "kernels/steps/lines.h"
 
-#ifdef __AVX512F__
-#define CPU_VECTOR_BYTES 64
-#elif defined(__AVX2__)
-#define CPU_VECTOR_BYTES 32
-#else
-#define CPU_VECTOR_BYTES 16
-#endif
 #include "kernels/cpu/generic/simd.h"
 
 /* Words of one size, from where they lie apart to where they lie together, and back. */

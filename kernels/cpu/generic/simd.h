@@ -1,9 +1,16 @@
 /*
- * Vectors of CPU_VECTOR_BYTES (16, 32 or 64) for the builds of block.inc, with the extensions that GCC and clang
- * share: loads and stores of any alignment, lane shifts, reversal, selection, and the transposition of square tiles.
+ * Vectors of CPU_VECTOR_BYTES (16, 32 or 64), with the extensions that GCC and clang share: loads and stores of any
+ * alignment, lane shifts, reversal, selection, and the transposition of square tiles. Builds of block.inc choose the
+ * size; otherwise vectors are as long as the instructions that may be used.
  */
 #ifndef CPU_VECTOR_BYTES
-#error "define CPU_VECTOR_BYTES"
+#ifdef __AVX512F__
+#define CPU_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define CPU_VECTOR_BYTES 32
+#else
+#define CPU_VECTOR_BYTES 16
+#endif
 #endif
 
 #include <math.h>

@@ -1,15 +1,7 @@
 #include "triangle.h"
 
-#include "kernels/steps/lines.h"
-
-#ifdef __AVX512F__
-#define CPU_VECTOR_BYTES 64
-#elif defined(__AVX2__)
-#define CPU_VECTOR_BYTES 32
-#else
-#define CPU_VECTOR_BYTES 16
-#endif
 #include "kernels/cpu/generic/simd.h"
+#include "kernels/steps/lines.h"
 
 step_run STEP_CPU(triangle);
 
