@@ -226,7 +226,17 @@ class Files(FileTest):
     def test_file_alone(self):
         self.write(f"[daemon]\nsocket = {self.folder}/other\npool = 16M\ndevice = cpu\nthreads = 1\n")
         daemon = daemons.subprocess.Popen([daemons.SCAND, "--config", self.path, "--foreground"])
-        self.assertTrue(eventually(lambda: os.path.exists(self.folder + "/other")))
+        self.addCleanup(daemon.kill)
+
+        def is_there():
+            """The socket's file is there a moment before the daemon listens."""
+            try:
+                Client(self.folder + "/other").close()
+            except OSError:
+                return False
+            return True
+
+        self.assertTrue(eventually(is_there))
         with Client(self.folder + "/other") as client:
             self.assertLess(client.call("server.stats")["pool_bytes"], 64 * MIB)
             client.call("server.drain")
