@@ -106,10 +106,9 @@ static void store_integers(bool is_signed, enum scand_dtype to, const uint64_t *
 }
 
 /*
- * Lines.
+ * Lines. Beside samples stand those of the other operand, or a constant again and again. A cast stores what was loaded,
+ * but in place, where the samples are the memory that is stored to, an array comes between.
  */
-
-/* Beside samples stand those of the other operand, or a constant again and again. */
 
 static void line_f32(const struct step_rows *rows, const struct map *map, const struct line *line)
 {
@@ -123,10 +122,11 @@ static void line_f32(const struct step_rows *rows, const struct map *map, const 
         const float *b = line->b ? line_see_f32(rows->further[MAP_OTHER].dtype, line->b + (int64_t)at * line->b_stride,
                                                 line->b_stride, n, beside)
                                  : beside;
-        if (map->op != MAP_CAST)
+        char *to = line->y + (int64_t)at * line->y_stride;
+        const float *results = map->op == MAP_CAST && (const char *)x != to ? x : y;
+        if (results == y)
             compute_f32(map->op, x, b, (float)map->high, n, y);
-        store_f32(rows->output.dtype, map->op == MAP_CAST ? x : y, n, line->y + (int64_t)at * line->y_stride,
-                  line->y_stride);
+        store_f32(rows->output.dtype, results, n, to, line->y_stride);
     }
 }
 
@@ -142,10 +142,11 @@ static void line_f64(const struct step_rows *rows, const struct map *map, const 
         const double *b = line->b ? line_see_f64(rows->further[MAP_OTHER].dtype, line->b + (int64_t)at * line->b_stride,
                                                  line->b_stride, n, beside)
                                   : beside;
-        if (map->op != MAP_CAST)
+        char *to = line->y + (int64_t)at * line->y_stride;
+        const double *results = map->op == MAP_CAST && (const char *)x != to ? x : y;
+        if (results == y)
             compute_f64(map->op, x, b, map->high, n, y);
-        store_f64(rows->output.dtype, map->op == MAP_CAST ? x : y, n, line->y + (int64_t)at * line->y_stride,
-                  line->y_stride);
+        store_f64(rows->output.dtype, results, n, to, line->y_stride);
     }
 }
 
