@@ -140,13 +140,6 @@ DEVICE uint32_t bf16x2_of_f32x2(const float x[2])
     return word;
 }
 
-/* mad.wide.s32: so many steps from an address in one instruction, where the compiler would make chains of additions. */
-DEVICE char *address_after(char *address, int steps, int stride)
-{
-    asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(address) : "r"(steps), "r"(stride));
-    return address;
-}
-
 /* bar.sync: until `threads` threads of the thread block have come to barrier `number`. */
 DEVICE void named_barrier_sync(int number, int threads)
 {

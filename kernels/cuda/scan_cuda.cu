@@ -10,8 +10,6 @@
 #include "kernels/cuda/kernels/block_per_row.h"
 #include "kernels/cuda/kernels/cluster_per_row.h"
 #include "kernels/cuda/kernels/columns_direct.h"
-#include "kernels/cuda/kernels/columns_shared.h"
-#include "kernels/cuda/kernels/columns_streaming.h"
 #include "kernels/cuda/kernels/columns_tma.h"
 #include "kernels/cuda/kernels/grid_per_row.h"
 #include "kernels/cuda/kernels/ragged.h"
@@ -37,9 +35,7 @@ struct device {
     struct scan_warp_per_row_device warp_per_row;
     struct scan_cluster_device cluster;
     struct scan_grid_per_row_device grid_per_row;
-    struct scan_columns_device columns;
     struct scan_columns_tma_device columns_tma;
-    struct scan_columns_streaming_device columns_streaming;
     struct scan_ragged_device ragged;
 };
 static struct device devices[DEVICES_MAX];
@@ -76,11 +72,7 @@ int scan_cuda_init(void)
     if (!error)
         error = scan_grid_per_row_load(&device->base, &device->grid_per_row);
     if (!error)
-        error = scan_columns_load(&device->columns, &device->base);
-    if (!error)
         error = scan_columns_tma_load(&device->columns_tma, &device->base);
-    if (!error)
-        error = scan_columns_streaming_load(&device->columns_streaming, &device->base);
     if (!error)
         error = scan_columns_direct_load();
     if (!error)
@@ -116,12 +108,8 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     const uint64_t direct = scan_columns_direct_workspace_bytes(rule, &plan);
     bytes = direct > bytes ? direct : bytes;
     if (select_is_sum(rule)) {
-        const uint64_t columns = scan_columns_workspace_bytes(rule, &plan);
         const uint64_t tma = scan_columns_tma_workspace_bytes(rule, &plan);
-        const uint64_t streaming = scan_columns_streaming_workspace_bytes(rule, &plan);
-        bytes = columns > bytes ? columns : bytes;
         bytes = tma > bytes ? tma : bytes;
-        bytes = streaming > bytes ? streaming : bytes;
     }
     return bytes;
 }
@@ -278,10 +266,6 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
         return block_per_row_run(device, rule, *plan, call->range, workspace, stream);
     case SELECT_COLUMNS_TMA:
         return scan_columns_tma(&device->columns_tma, rule, plan, workspace, stream);
-    case SELECT_COLUMNS_STREAMING:
-        return scan_columns_streaming(&device->columns_streaming, rule, plan, workspace, stream);
-    case SELECT_COLUMNS_SHARED:
-        return scan_columns(&device->columns, rule, plan, workspace, stream);
     case SELECT_COLUMNS_DIRECT:
     case SELECT_COLUMNS_DIRECT_AFFINE:
         return scan_columns_direct(base, rule, plan, workspace, stream);

@@ -41,11 +41,11 @@ static const struct bench_case cases[] = {
     {SUM,    F32, "fb",     66666,      1500, 0,      ROWS,    1,       {0}},
     {SUM,    F32, "f",      10000,     10000, 0,      COLUMNS, 1,       {0}}, /* columns by TMA */
     {SUM,    F32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0}},
-    {SUM,    F32, "f",      10000,     10007, 4,      COLUMNS, 1,       {0}}, /* streaming */
-    {SUM,    F32, "fb",     10000,     10007, 4,      COLUMNS, 1,       {0}}, /* in shared memory */
+    {SUM,    F32, "f",      10000,     10007, 4,      COLUMNS, 1,       {0}}, /* direct */
+    {SUM,    F32, "fb",     10000,     10007, 4,      COLUMNS, 1,       {0}},
     {SUM,    F32, "f",     100000,      1000, 0,      COLUMNS, 1,       {0}}, /* long columns; short ones; few */
     {SUM,    F32, "fb",       300,    333333, 0,      COLUMNS, 1,       {0}},
-    {MAX,    F32, "f",      10000,     10000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}}, /* direct */
+    {MAX,    F32, "f",      10000,     10000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
     {MAX,    F32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
     {SUM,    F64, "f",      10000,     10000, 0,      COLUMNS, 1,       {CASE_LEFT_OUT, 0, 0}},
     {SUM,    F64, "fb",     10000,     10000, 0,      COLUMNS, 1,       {CASE_LEFT_OUT, 0, 0}},

@@ -1,7 +1,6 @@
 /*
- * Columns so many that all processors of a GPU have some, against the reference, bit by bit: one pass over them has a
- * kernel of its own (cuda/kernels/columns_streaming.cuh). test_kernels has fewer columns. Columns of every dtype, with
- * means and over several order blocks, have another one (columns_direct.cuh).
+ * Columns so many that all processors of a GPU have some, against the reference, bit by bit (columns_tma.cuh and
+ * columns_direct.cuh). test_kernels has fewer columns.
  */
 #include "tests/kernels/rules.h"
 #include "tests/kernels/suite.h"

@@ -230,57 +230,48 @@ static void rows_of_blocks(void)
 
 static void columns(void)
 {
-    PATH(COLUMNS_SHARED, .length = 2, .columns = true);
-    PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .input = IBM, .output = F64, .accumulator = IN_F2);
+    PATH(COLUMNS_DIRECT, .length = 2, .columns = true);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .input = IBM, .output = F64, .accumulator = IN_F2);
     PATH(BLOCK_PER_ROW, .length = 10000, .columns = true, .input_at = 1);
     PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .accumulator = IN_F64, .wide = true);
     PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .op = MAX);
     PATH(COLUMNS_DIRECT, .length = 32 * 32 * 16384, .columns = true, .demean = true);
     PATH(ANY_LAYOUT, .length = 32 * 32 * 16384 + 1, .columns = true, .demean = true);
     PATH(ANY_LAYOUT, .length = 10000, .columns = true, .op = MAX, .input_at = 1);
-    /* Columns have as many tiles as there are thread blocks: three on each processor, or as many as its shared memory
-     * holds. */
-    PATH(COLUMNS_SHARED, .length = 3 * 132 * 512, .columns = true);
-    PATH(COLUMNS_DIRECT, .length = 3 * 132 * 512 + 1, .columns = true);
-    ON(a100, COLUMNS_SHARED, .length = 2 * 108 * 512, .columns = true);
-    ON(a100, COLUMNS_DIRECT, .length = 2 * 108 * 512 + 1, .columns = true);
-    ON(rtx4090, COLUMNS_SHARED, .length = 128 * 512, .columns = true);
-    ON(rtx4090, COLUMNS_DIRECT, .length = 128 * 512 + 1, .columns = true);
     ON(t4, COLUMNS_DIRECT, .length = 2, .columns = true);
     ON(no_cooperation, COLUMNS_DIRECT, .length = 2, .columns = true);
 }
 
 static void many_columns(void)
 {
-    PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .one_pass = true);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .one_pass = true);
     PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true);
     PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .one_pass = true);
     PATH(COLUMNS_TMA, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM, .output_at = 16);
-    PATH(COLUMNS_SHARED, .length = 3584, .columns = true, .many = true);
+    PATH(COLUMNS_DIRECT, .length = 3584, .columns = true, .many = true);
     PATH(COLUMNS_TMA, .length = 3585, .columns = true, .many = true);
-    PATH(COLUMNS_SHARED, .length = 511, .columns = true, .many = true, .one_pass = true);
+    PATH(COLUMNS_DIRECT, .length = 511, .columns = true, .many = true, .one_pass = true);
     PATH(COLUMNS_TMA, .length = 16384, .columns = true, .many = true);
     PATH(COLUMNS_DIRECT, .length = 16385, .columns = true, .many = true);
-    PATH(COLUMNS_SHARED, .length = 16385, .columns = true, .many = true, .accumulator = IN_F64);
-    PATH(COLUMNS_SHARED, .length = 16385, .columns = true, .many = true, .input = IBM);
-    PATH(COLUMNS_SHARED, .length = 16385, .columns = true, .many = true, .output_at = 4);
+    PATH(COLUMNS_DIRECT, .length = 16385, .columns = true, .many = true, .accumulator = IN_F64);
+    PATH(COLUMNS_DIRECT, .length = 16385, .columns = true, .many = true, .input = IBM);
+    PATH(COLUMNS_DIRECT, .length = 16385, .columns = true, .many = true, .output_at = 4);
     PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64);
     PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64, .wide = true);
-    PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .output = F64);
-    PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .output_at = 4);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .output = F64);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .output_at = 4);
     PATH(COLUMNS_TMA, .length = 1537, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
-    PATH(COLUMNS_STREAMING, .length = 1536, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
-    PATH(COLUMNS_STREAMING, .length = 10000, .columns = true, .many = true, .one_pass = true, .input_at = 4);
-    PATH(COLUMNS_STREAMING, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM,
-         .output = F64);
+    PATH(COLUMNS_DIRECT, .length = 1536, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .one_pass = true, .input_at = 4);
+    PATH(COLUMNS_DIRECT, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM, .output = F64);
     PATH(COLUMNS_DIRECT, .length = 524288, .columns = true, .many = true, .one_pass = true);
-    PATH(COLUMNS_STREAMING, .length = 524288, .columns = true, .many = true, .one_pass = true, .input_at = 4);
+    PATH(COLUMNS_DIRECT, .length = 524288, .columns = true, .many = true, .one_pass = true, .input_at = 4);
     PATH(COLUMNS_DIRECT, .length = 524289, .columns = true, .many = true, .one_pass = true);
-    ON(a100, COLUMNS_STREAMING, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(a100, COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .one_pass = true);
     ON(b200, COLUMNS_TMA, .length = 10000, .columns = true, .many = true);
     ON(b200, COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F2);
-    ON(b200, COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .one_pass = true, .output_at = 4);
-    ON(rtx4090, COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(b200, COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .one_pass = true, .output_at = 4);
+    ON(rtx4090, COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .one_pass = true);
     ON(t4, COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .one_pass = true);
     ON(no_cooperation, COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .one_pass = true);
     ON(no_cooperation, COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .one_pass = true,
@@ -455,8 +446,7 @@ static void no_room(void)
           SELECT_GRID_PER_ROW_THREE_LAUNCHES, SELECT_BLOCK_PER_ROW_SPINE, SELECT_ANY_LAYOUT_PREFETCH,
           SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10000, .columns = true, .many = true, .one_pass = true}), SELECT_COLUMNS_TMA,
-          SELECT_COLUMNS_STREAMING, SELECT_COLUMNS_SHARED, SELECT_COLUMNS_DIRECT, SELECT_BLOCK_PER_ROW,
-          SELECT_ANY_LAYOUT);
+          SELECT_COLUMNS_DIRECT, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_RAGGED_ANY_LAYOUT_PREFETCH,
           SELECT_RAGGED_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10, .ragged = true, .what = SCAN_AFFINE}), SELECT_RAGGED_AFFINE_PREFETCH,
@@ -516,10 +506,6 @@ static void forced_paths(void)
     UNFIT(GRID_PER_ROW_ONE_LAUNCH, .length = 132 * 16384 + 1);
     FORCED(COLUMNS_TMA, .length = 512, .columns = true);
     UNFIT(COLUMNS_TMA, .length = 512, .columns = true, .output_at = 4);
-    FORCED(COLUMNS_STREAMING, .length = 512, .columns = true, .one_pass = true);
-    UNFIT(COLUMNS_STREAMING, .length = 512, .columns = true);
-    FORCED(COLUMNS_SHARED, .length = 512, .columns = true);
-    UNFIT(COLUMNS_SHARED, .length = 512);
     FORCED(COLUMNS_DIRECT, .length = 512, .columns = true);
     UNFIT(COLUMNS_DIRECT, .length = 512);
     UNFIT(COLUMNS_DIRECT, .length = 512, .columns = true, .what = SCAN_AFFINE);
@@ -571,7 +557,7 @@ static void other_capabilities(void)
     AS(100, GRID_PER_ROW_ONE_LAUNCH, .length = 100000);
     AS(90, CLUSTER_PER_ROW, .length = 100000);
     AS(75, ANY_LAYOUT, .length = 100000);
-    AS(80, COLUMNS_SHARED, .length = 10000, .columns = true, .many = true);
+    AS(80, COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true);
     AS(86, ANY_LAYOUT, .length = 16384, .input = F64, .output = F64);
     const struct select_device as = select_device_as(&rtx4090, 90);
     CHECK_EQ(as.shared_max, rtx4090.shared_max);

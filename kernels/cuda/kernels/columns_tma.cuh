@@ -1,7 +1,6 @@
 /*
  * Scans along an axis that is not the innermost one: sums of f32 samples, and 4-byte forms, of columns that lie side by
- * side in memory where tensor maps can describe them, of an order block at most. TMA moves tiles of tensors then,
- * twice as wide as what a warp would move (columns_shared.cuh, columns_streaming.cuh).
+ * side in memory where tensor maps can describe them, of an order block at most. TMA moves tiles of tensors then.
  *
  * A strip is 64 columns, two to a lane, and an item a tile of a strip. A thread block holds an item in registers, two
  * leaves to a warp, from its only read to its only write; so the next item has shared memory to come to meanwhile.

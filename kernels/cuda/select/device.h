@@ -25,13 +25,9 @@ struct select_device {
 #define SELECT_PREFETCH_VECTORS(INPUT, OUTPUT) (32 * (INPUT) + 8 + ((OUTPUT) == 8 ? 64 : 32 * (OUTPUT)))
 #define SELECT_DECLARED_BYTES                  1024
 
-/* Shared memory of a thread block of other kernels, at most, and how many of them an SM has. */
-#define SELECT_COLUMNS_SHARED_BYTES       77440
-#define SELECT_COLUMNS_SHARED_RESIDENT    3
-#define SELECT_COLUMNS_STREAMING_BYTES    104448
-#define SELECT_COLUMNS_STREAMING_RESIDENT 2
-#define SELECT_COLUMNS_TMA_BYTES          230400
-#define SELECT_RAGGED_BYTES               73728
-#define SELECT_CLUSTER_BYTES              220160
+/* Shared memory of a thread block of other kernels, at most. */
+#define SELECT_COLUMNS_TMA_BYTES 230400
+#define SELECT_RAGGED_BYTES      73728
+#define SELECT_CLUSTER_BYTES     220160
 
 #endif

@@ -116,20 +116,6 @@ bool scan_plan_is_columns(const struct scan_plan *plan)
            side_is_columns(plan, &plan->output, codec_bytes(plan->output_form));
 }
 
-uint64_t scan_plan_strips_per_axis(const struct scan_plan *plan)
-{
-    return (plan->outer_shape[plan->outer_rank - 1] + SCAN_STRIP - 1) / SCAN_STRIP;
-}
-
-uint64_t scan_plan_strips(const struct scan_plan *plan)
-{
-    const uint64_t count = plan->items / plan->blocks, columns = plan->outer_shape[plan->outer_rank - 1];
-    if (plan->outer_rank == 1)
-        return (count + SCAN_STRIP - 1) / SCAN_STRIP;
-    const uint64_t strips = ((count - 1) / columns + 2) * scan_plan_strips_per_axis(plan);
-    return strips < count ? strips : count;
-}
-
 uint64_t scan_plan_columns(const struct scan_plan *plan)
 {
     return plan->outer_rank == 1 ? plan->items / plan->blocks : plan->outer_shape[plan->outer_rank - 1];

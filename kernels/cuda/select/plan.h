@@ -71,11 +71,6 @@ bool scan_side_is_packed(const struct scan_plan *plan, const struct scan_side *s
 /* True when rows of the innermost outer axis are columns side by side, on both sides. */
 bool scan_plan_is_columns(const struct scan_plan *plan);
 
-/* Strips of columns that one such axis has, and that all rows have at most: they may begin and end anywhere in one. */
-#define SCAN_STRIP 32
-uint64_t scan_plan_strips_per_axis(const struct scan_plan *plan);
-uint64_t scan_plan_strips(const struct scan_plan *plan);
-
 /* True when the rows are columns of whole planes that tensor maps can describe on both sides. Then: the columns of a
  * plane; boxes that lie side by side in all planes. */
 #define SCAN_BOX 64 /* columns */

@@ -25,29 +25,25 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define NARROW         FACT(12) /* results of 4 bytes, where they are sums */
 #define FLOAT_BETWEEN  FACT(13) /* what a pass leaves for another one, if any, is an f32 or a sum of f32 */
 #define DOUBLE_BETWEEN FACT(14) /* at most an f64: all but an f64 that goes into sums of f2 */
-#define ONE_PASS       FACT(15) /* and not two: TWO_PASSES */
-#define TWO_PASSES     FACT(16)
-#define THREE_TILES    FACT(17) /* sums that warp_per_rows has registers for: in f32, or inclusive in f64 */
-#define F32_SUMS       FACT(18) /* the accumulator f32 */
-#define SLOTS          FACT(19) /* contiguous and aligned to the type, on both sides */
-#define ONE_AXIS       FACT(20) /* rows are all equally far from the next one */
-#define PACKED_IN      FACT(21) /* row lies right after row in the input */
-#define PACKED         FACT(22) /* on both sides */
-#define IN_STEP        FACT(23) /* the first sample and the first result are equally far into 16 bytes */
-#define PART_LEAF      FACT(24) /* the last leaf of a row is not full */
-#define BLOCKS         FACT(25) /* a row has several order blocks */
-#define PREFETCH       FACT(26) /* select_any_layout_prefetches */
-#define COOPERATIVE    FACT(27) /* the device can launch thread blocks that are all resident at once */
-#define ONE_READ       FACT(28) /* one pass, or a thread block on each SM for each order block of a row */
-#define CLUSTERS       FACT(29) /* device, rule and input are what clusters need */
-#define COLUMNS        FACT(30) /* rows are columns side by side, on both sides */
-#define STRIPS         FACT(31) /* columns of no more tiles than thread blocks of columns_shared are resident */
-#define STREAMS        FACT(32) /* columns whose strides columns_streaming can count */
-#define WIDE           FACT(33) /* columns that fill the device with strips; so columns_streaming is fast */
-#define MAPS           FACT(34) /* columns that tensor maps can describe */
-#define BOXES          FACT(35) /* tiles of such columns are many and full enough for all SMs */
-#define TILES_COUNTED  FACT(36) /* columns whose tiles columns_direct can number */
-#define ONE_FACTOR     FACT(37) /* one coefficient of affine for all samples */
+#define TWO_PASSES     FACT(15) /* and not one */
+#define THREE_TILES    FACT(16) /* sums that warp_per_rows has registers for: in f32, or inclusive in f64 */
+#define F32_SUMS       FACT(17) /* the accumulator f32 */
+#define SLOTS          FACT(18) /* contiguous and aligned to the type, on both sides */
+#define ONE_AXIS       FACT(19) /* rows are all equally far from the next one */
+#define PACKED_IN      FACT(20) /* row lies right after row in the input */
+#define PACKED         FACT(21) /* on both sides */
+#define IN_STEP        FACT(22) /* the first sample and the first result are equally far into 16 bytes */
+#define PART_LEAF      FACT(23) /* the last leaf of a row is not full */
+#define BLOCKS         FACT(24) /* a row has several order blocks */
+#define PREFETCH       FACT(25) /* select_any_layout_prefetches */
+#define COOPERATIVE    FACT(26) /* the device can launch thread blocks that are all resident at once */
+#define ONE_READ       FACT(27) /* one pass, or a thread block on each SM for each order block of a row */
+#define CLUSTERS       FACT(28) /* device, rule and input are what clusters need */
+#define COLUMNS        FACT(29) /* rows are columns side by side, on both sides */
+#define MAPS           FACT(30) /* columns that tensor maps can describe */
+#define BOXES          FACT(31) /* tiles of such columns are many and full enough for all SMs */
+#define TILES_COUNTED  FACT(32) /* columns whose tiles columns_direct can number */
+#define ONE_FACTOR     FACT(33) /* one coefficient of affine for all samples */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -62,13 +58,11 @@ static const struct {
 #define BOXES_MIN     1                   /* tiles of boxes for each SM; */
 #define BOXES_WIDE    4                   /* boxes of sums of 8 bytes; */
 #define BOXES_MANY    8                   /* in two passes, which read twice */
-#define WIDE_MIN      1024                /* columns side by side: strips that lie in two planes are slower */
 
 #define NONE 0
 #define ANY  UINT64_MAX
 
-#define EVEN_SUMS  (SCANS | EVEN | SUMS)
-#define LONG_BOXES (SUMS | F32 | F32_SUMS | BLOCKS | BOXES) /* sums of f32 that columns_tma has no launch for */
+#define EVEN_SUMS (SCANS | EVEN | SUMS)
 
 /*
  * The needs of each path, be it fast or slow then: facts, and how long its rows may be. A path that is missing here is
@@ -97,8 +91,6 @@ static const struct need {
     [SELECT_WARP_PER_ROW]                    = {EVEN_SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,                      3 * ORDER_TILE},
     [SELECT_BLOCK_PER_ROW]                   = {EVEN_SUMS,                                                                   ORDER_BLOCK},
     [SELECT_COLUMNS_TMA]                     = {EVEN_SUMS | COLUMNS | NARROW | FLOAT_BETWEEN | MAPS,                         ORDER_BLOCK},
-    [SELECT_COLUMNS_STREAMING]               = {EVEN_SUMS | COLUMNS | ONE_PASS | COOPERATIVE | STREAMS,                      ORDER_FAN * ORDER_BLOCK},
-    [SELECT_COLUMNS_SHARED]                  = {EVEN_SUMS | COLUMNS | FLOAT_BETWEEN | COOPERATIVE | STRIPS,                  ANY},
     [SELECT_COLUMNS_DIRECT]                  = {SCANS | EVEN | JOINED | COLUMNS | TILES_COUNTED,                             ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
     [SELECT_COLUMNS_DIRECT_AFFINE]           = {SCANS | EVEN | AFFINE_MAPS | ONE_FACTOR | COLUMNS | TILES_COUNTED,           ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
     [SELECT_CLUSTER_PER_ROW]                 = {EVEN_SUMS | NARROW | SLOTS | DOUBLE_BETWEEN | BLOCKS | CLUSTERS,             16 * ORDER_BLOCK},
@@ -171,18 +163,12 @@ static const struct row {
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(WARP_PER_ROW,                 0,              1536,   1536,   1536,   1536,   1536,   1536,   1536),
 
-    /* 10,000 x 10,000 along axis 0: one pass 0.87 / 0.79 / 0.78, as COLUMNS_STREAMING 0.80 / 0.69 / 0.67; both 0.59 / 0.44 / 0.40, as COLUMNS_SHARED
-     * 0.48 / 0.38 / 0.31. */
+    /* 10,000 x 10,000 along axis 0: one pass 0.87 / 0.79 / 0.78, as COLUMNS_DIRECT 0.84 / 0.75 / 0.63; both 0.59 / 0.44 / 0.40, as COLUMNS_DIRECT
+     * 0.56 / 0.39 / 0.32. */
     PATH(COLUMNS_TMA,                  BOXES,          NONE,   NONE,   NONE,   NONE,  16384,  16384,   NONE),
-    /* 1,000 columns of 100,000 samples 0.74, both passes 0.44; as COLUMNS_SHARED 0.62, 0.32. In f64 0.37, 0.24; as COLUMNS_SHARED 0.51, 0.24. */
-    PATH(COLUMNS_DIRECT,               LONG_BOXES,      ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    /* One pass over 10,000 x 10,000 along axis 0 0.80 / 0.69 / 0.67, as COLUMNS_SHARED 0.65 / 0.60 / 0.55. A column has 32 order blocks. */
-    PATH(COLUMNS_STREAMING,            WIDE,           NONE, 524288, 524288, 524288, 524288, 524288, 524288),
-    /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as BLOCK_PER_ROW 0.07 / 0.07 / 0.04. How long they may be goes by SMs. */
-    PATH(COLUMNS_SHARED,               0,              NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-
     /* 10,000 x 10,000 along axis 0, one pass and both: maxima 0.86, 0.51, f64 0.88, 0.60, i32 0.86, 0.57, f16 0.71, 0.39; as ANY_LAYOUT 0.07.
-     * Sums of f32 that the rows above leave: 100 columns of 1,000,000 samples 0.26 / 0.14 / 0.14, as GRID_PER_ROW_ONE_LAUNCH 0.02. */
+     * Sums of f32 that the row above leaves: 10,007 columns that lie at odd places 0.46 / 0.43 / 0.41, 0.35 / 0.31 / 0.26; 1,000 of 100,000
+     * samples 0.73 / 0.56 / 0.47, 0.44 / 0.31 / 0.23; 100 of 1,000,000 0.26 / 0.22 / 0.14 in both, as GRID_PER_ROW_ONE_LAUNCH 0.02. */
     PATH(COLUMNS_DIRECT,               0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Rows of 10,000 samples 0.97 / 0.96 / 0.82, of 10,007 after headers 0.94 / 0.91 / 0.76. On 7.5 there is shared memory for 29 warps, which
@@ -262,7 +248,7 @@ static uint64_t facts_of_rule(const struct scan_rule *rule)
     facts |= rule->output != SCAND_DTYPE_F64 ? NARROW : 0;
     facts |= rule->accumulator == SCAND_ACCUMULATOR_F32 ? F32_SUMS : 0;
     facts |= short_has_three_tiles(rule) ? THREE_TILES : 0;
-    return facts | (rule->pass_count > 1 ? TWO_PASSES : ONE_PASS);
+    return facts | (rule->pass_count > 1 ? TWO_PASSES : 0);
 }
 
 static uint64_t facts_of_layout(const struct scan_plan *plan)
@@ -279,14 +265,6 @@ static uint64_t facts_of_layout(const struct scan_plan *plan)
     return facts | (plan->length % ORDER_LEAF != 0 ? PART_LEAF : 0);
 }
 
-static bool strips_fit(const struct scan_plan *plan, const struct select_device *device)
-{
-    const int room = device->shared_max / SELECT_COLUMNS_SHARED_BYTES;
-    const int resident = room < SELECT_COLUMNS_SHARED_RESIDENT ? room : SELECT_COLUMNS_SHARED_RESIDENT;
-    const uint64_t tiles = scan_tiles(plan->length);
-    return tiles <= (uint64_t)(device->processors * resident) && scan_plan_strips(plan) * tiles < STRIPS_MAX;
-}
-
 /* Tiles of boxes have numbers of 32 bits. */
 static bool has_maps(const struct scan_plan *plan, const struct select_device *device)
 {
@@ -295,7 +273,7 @@ static bool has_maps(const struct scan_plan *plan, const struct select_device *d
 }
 
 /* True when columns suit TMA. In one pass by f32 they may be of any length. Else tiles are to be full, but for a
- * quarter, and two passes are slower than COLUMNS_SHARED where a column is one tile. */
+ * quarter, and two passes are slower than COLUMNS_DIRECT where a column is one tile. */
 static bool has_boxes(const struct scan_rule *rule, const struct scan_plan *plan, const struct select_device *device)
 {
     const bool two = plan->pass_count > 1, wide = rule->accumulator != SCAND_ACCUMULATOR_F32;
@@ -305,37 +283,14 @@ static bool has_boxes(const struct scan_rule *rule, const struct scan_plan *plan
     return items >= least && (full || !(two || wide)) && (tiles > 1 || !two);
 }
 
-static uint64_t strips_of(const struct scan_plan *plan)
-{
-    return plan->items / plan->blocks / SCAN_STRIP;
-}
-
-/* Steps from row to row are 32 bits there. */
-static bool can_stream(const struct scan_plan *plan, const struct select_device *device)
-{
-    const int64_t in = plan->input.stride, out = plan->output.stride;
-    return device->shared_max >= SELECT_COLUMNS_STREAMING_BYTES && plan->length >= ORDER_TILE &&
-           (strips_of(plan) + 1) * scan_tiles(plan->length) < STRIPS_MAX && in == (int32_t)in && out == (int32_t)out &&
-           in > INT32_MIN && out > INT32_MIN;
-}
-
-/* Each strip is to be met by whole lines, and every thread block to have one. */
-static bool is_wide(const struct scan_plan *plan, const struct select_device *device)
-{
-    return strips_of(plan) >= SELECT_COLUMNS_STREAMING_RESIDENT * (uint64_t)device->processors &&
-           plan->outer_shape[plan->outer_rank - 1] >= WIDE_MIN;
-}
-
 static uint64_t facts_of_columns(const struct scan_rule *rule, const struct scan_plan *plan,
                                  const struct select_device *device)
 {
     uint64_t facts = 0;
     if (!scan_plan_is_columns(plan))
         return facts;
-    facts |= COLUMNS | (strips_fit(plan, device) ? STRIPS : 0);
+    facts |= COLUMNS;
     facts |= scan_plan_direct_strips(plan) * scan_tiles(plan->length) <= UINT32_MAX / 2 ? TILES_COUNTED : 0;
-    facts |= can_stream(plan, device) ? STREAMS : 0;
-    facts |= is_wide(plan, device) ? WIDE : 0;
     if (has_maps(plan, device))
         facts |= MAPS | (has_boxes(rule, plan, device) ? BOXES : 0);
     return facts;

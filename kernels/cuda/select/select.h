@@ -45,10 +45,6 @@ extern "C" {
     X(BLOCK_PER_ROW, "block-per-row")                              \
     /* Columns, in boxes (cuda/kernels/columns_tma.cuh). */        \
     X(COLUMNS_TMA, "columns-tma")                                  \
-    /* Lanes take columns, one pass (columns_streaming.cuh) */     \
-    X(COLUMNS_STREAMING, "columns-streaming")                      \
-    /* or two (cuda/kernels/columns_shared.cuh). */                \
-    X(COLUMNS_SHARED, "columns-shared")                            \
     /* Threads take leaves of columns (columns_direct.cuh). */     \
     X(COLUMNS_DIRECT, "columns-direct")                            \
     X(COLUMNS_DIRECT_AFFINE, "columns-direct-affine")              \
