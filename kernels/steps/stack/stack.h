@@ -34,6 +34,12 @@ enum { STACK_INDEX, STACK_FOLD, STACK_ONTO };
 
 extern const struct step_kernel stack_kernel;
 
+/* The launch on CUDA devices that, wherever it can, gives a lane several rows, as for very many bins. For tests. */
+#ifdef __cplusplus
+extern "C"
+#endif
+    step_launch stack_launch_wide;
+
 /* Sums and folds that a tile of a processor has at a time. */
 #define STACK_CELLS (UINT64_C(1) << 14)
 /* Rows below which each of them is given to threads that have a bin each. */
