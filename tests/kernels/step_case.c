@@ -53,17 +53,17 @@ static bool is_given(const struct step_case *test_case, unsigned i)
  * Layouts.
  */
 
+/* Rows of a plane, planes, and elements of a row. */
 struct shape {
-    uint64_t rows, length;
+    uint64_t rows, planes, length;
 };
 
 static struct shape shape_of(const struct step_case *test_case, const struct step_case_operand *asked)
 {
-    if (!test_case->offsets)
-        return (struct shape){test_case->row_count, asked->length};
-    if (asked->length == 0)
-        return (struct shape){1, test_case->offsets[test_case->row_count]};
-    return (struct shape){test_case->row_count, asked->length};
+    const uint64_t planes = test_case->planes > 0 ? test_case->planes : 1;
+    if (test_case->offsets && asked->length == 0)
+        return (struct shape){1, 1, test_case->offsets[test_case->row_count]};
+    return (struct shape){test_case->row_count / planes, planes, asked->length};
 }
 
 /* Strides in bytes; where element 0 of row 0 lies in so many bytes. */
@@ -71,7 +71,7 @@ static void lay_out(struct region *region, const struct step_case_operand *asked
 {
     const int64_t item = codec_bytes(asked->dtype);
     const int64_t rows = (int64_t)shape.rows, length = (int64_t)shape.length;
-    int64_t stride = item, pitch = item * length;
+    int64_t stride = item, pitch = item * length, plane = 0;
     switch (asked->layout) {
     case LAYOUT_DENSE:
     case LAYOUT_COUNT:
@@ -82,6 +82,7 @@ static void lay_out(struct region *region, const struct step_case_operand *asked
     case LAYOUT_COLUMNS:
         pitch = item;
         stride = item * rows;
+        plane = item * rows * length;
         break;
     case LAYOUT_REVERSED:
         stride = -item;
@@ -93,13 +94,20 @@ static void lay_out(struct region *region, const struct step_case_operand *asked
         break;
     case LAYOUT_SHARED:
         pitch = 0;
+        plane = item * length;
         break;
     }
-    const int64_t last_row = rows > 0 ? (rows - 1) * pitch : 0, last = length > 0 ? (length - 1) * stride : 0;
+    plane = plane != 0 ? plane : pitch * rows;
+    const int64_t last_row = rows > 0 ? (rows - 1) * pitch + ((int64_t)shape.planes - 1) * plane : 0;
+    const int64_t last = length > 0 ? (length - 1) * stride : 0;
     region->origin = GUARD_BYTES + (last_row < 0 ? -last_row : 0) + (last < 0 ? -last : 0);
     region->bytes = (size_t)(2 * GUARD_BYTES + llabs(last_row) + llabs(last) + item);
     region->operand = (struct step_operand){
         .length = asked->length, .stride = stride, .outer_strides = {pitch}, .dtype = asked->dtype};
+    if (shape.planes > 1) {
+        region->operand.outer_strides[0] = plane;
+        region->operand.outer_strides[1] = pitch;
+    }
 }
 
 /*
@@ -145,10 +153,32 @@ static double sample(const struct step_case_operand *asked, uint64_t *random)
     return 0;
 }
 
-static void fill_element(const struct step_case_operand *asked, uint64_t *random, char *at)
+/* Element i of a row of integers. */
+static uint64_t integer(const struct step_case_operand *asked, uint64_t i, uint64_t *random)
+{
+    const uint64_t any = random_next(random), below = asked->below;
+    if (below == 0)
+        return any;
+    switch (asked->order) {
+    case STEP_ASCENDING:
+        return i * below / asked->length;
+    case STEP_DESCENDING:
+        return below - 1 - i * below / asked->length;
+    case STEP_EVEN:
+        return any % below / 2 * 2;
+    case STEP_SAME:
+        return below / 2;
+    case STEP_RANDOM:
+    case STEP_ORDER_COUNT:
+        break;
+    }
+    return any % below;
+}
+
+static void fill_element(const struct step_case_operand *asked, uint64_t i, uint64_t *random, char *at)
 {
     if (codec_is_integer(asked->dtype))
-        codec_encode_integer(asked->dtype, asked->below ? random_next(random) % asked->below : random_next(random), at);
+        codec_encode_integer(asked->dtype, integer(asked, i, random), at);
     else
         step_put_f64(asked->dtype, sample(asked, random), at);
 }
@@ -158,11 +188,15 @@ static void fill_region(struct region *region, const struct step_case_operand *a
 {
     for (size_t i = 0; i < region->bytes; i++)
         region->memory[i] = (unsigned char)(0xa0 + i % 7);
-    for (uint64_t r = 0; r < shape.rows; r++)
-        for (uint64_t i = 0; i < shape.length; i++)
-            fill_element(asked, random,
-                         (char *)region->memory + region->origin + (int64_t)r * region->operand.outer_strides[0] +
-                             (int64_t)i * region->operand.stride);
+    const int64_t *outer = region->operand.outer_strides;
+    for (uint64_t r = 0; r < shape.rows * shape.planes; r++)
+        for (uint64_t i = 0; i < shape.length; i++) {
+            const int64_t row = shape.planes > 1
+                                    ? (int64_t)(r / shape.rows) * outer[0] + (int64_t)(r % shape.rows) * outer[1]
+                                    : (int64_t)r * outer[0];
+            fill_element(asked, i, random,
+                         (char *)region->memory + region->origin + row + (int64_t)i * region->operand.stride);
+        }
 }
 
 static void world_create(struct world *world, const struct step_case *test_case, uint64_t *random)
@@ -173,6 +207,11 @@ static void world_create(struct world *world, const struct step_case *test_case,
                                      .offsets = test_case->offsets,
                                      .outer_rank = 1,
                                      .outer_shape = {test_case->row_count}};
+    if (test_case->planes > 1) {
+        world->rows.outer_rank = 2;
+        world->rows.outer_shape[0] = test_case->planes;
+        world->rows.outer_shape[1] = test_case->row_count / test_case->planes;
+    }
     for (unsigned i = 0; i < OPERANDS; i++) {
         const struct step_case_operand *asked = asked_of(test_case, i);
         struct region *region = &world->regions[i];

@@ -12,7 +12,8 @@
 #include "kernels/steps/step.h"
 
 /* The layouts of an operand's rows: one after the other; with gaps, misaligned; neighbours in memory are neighbouring
- * rows; from the last to the first; every third element; all rows the same elements (not of an output). */
+ * rows; from the last to the first; every third element; all rows, or those of a plane, the same elements (not of an
+ * output). */
 #define STEP_LAYOUTS(X) X(DENSE) X(PITCHED) X(COLUMNS) X(REVERSED) X(SPACED) X(SHARED)
 #define X(NAME)         LAYOUT_##NAME,
 enum step_layout { STEP_LAYOUTS(X) LAYOUT_COUNT };
@@ -20,8 +21,10 @@ enum step_layout { STEP_LAYOUTS(X) LAYOUT_COUNT };
 
 /* Floats in -1 to 1; some infinities, NaNs, zeros and denormals among them; large next to small ones; 1 and -1, so that
  * sums are exact in any order; places in a row of `below` samples and some beyond, and widths in it up to a tenth, of
- * both some whole ones. Integer operands get integers of any bits, or from 0 to below `below` where that is not 0. */
+ * both some whole ones. Integer operands get integers of any bits, or from 0 to below `below` where that is not 0: at
+ * random, in ascending or descending order, even ones alone, or one alone. */
 enum step_fill { STEP_NOISE, STEP_SPECIALS, STEP_SPREAD, STEP_ONES, STEP_PLACES, STEP_WIDTHS };
+enum step_order { STEP_RANDOM, STEP_ASCENDING, STEP_DESCENDING, STEP_EVEN, STEP_SAME, STEP_ORDER_COUNT };
 
 struct step_case_operand {
     bool given; /* whether a further operand is given */
@@ -29,6 +32,7 @@ struct step_case_operand {
     uint64_t length; /* for ragged rows: 0: on the line, else the elements of each row */
     enum step_layout layout;
     enum step_fill fill;
+    enum step_order order;
     uint64_t below;
 };
 
@@ -38,6 +42,7 @@ struct step_case {
     const void *params;
     size_t params_bytes;
     uint64_t row_count;
+    uint64_t planes;         /* rows have two dimensions, the first one of so many; 0: they have one */
     const uint64_t *offsets; /* offsets of ragged rows, or NULL */
     bool in_place;
     unsigned onto; /* 1 + the number of the further operand that the output adds to; 0: none */

@@ -286,14 +286,136 @@ static void hostile_indices(void)
     }
 }
 
+/*
+ * Borders of what a thread block has.
+ */
+
+#ifdef SCAND_HAVE_CUDA
+static step_launch *const launches[] = {NULL, stack_launch_wide};
+#else
+static step_launch *const launches[] = {NULL};
+#endif
+
+/* Columns of an index for all, by each launch: without folds and with them, from zeros and onto others. */
+static void check_columns(struct shape shape, enum scand_dtype dtype, enum step_order order)
+{
+    for (unsigned i = 0; i < sizeof launches / sizeof launches[0]; i++)
+        for (unsigned kind = 0; kind < 3; kind++) {
+            struct stack stack;
+            struct step_case c = case_of(dtype, dtype, shape, &stack);
+            c.launch = launches[i];
+            c.input.layout = c.output.layout = LAYOUT_COLUMNS;
+            c.further[STACK_INDEX].order = order;
+            if (kind == 1)
+                with_fold(&c);
+            if (kind == 2)
+                with_onto(&c, &stack);
+            else
+                stack.norm = random_next(&seed) % 4 ? STACK_NORM_NONE : STACK_NORM_FOLD;
+            CHECK(step_case_check(&c, &seed));
+        }
+}
+
+/* Rows and bins about those of warps and thread blocks. */
+static void borders_of_rows_and_bins(void)
+{
+    static const uint64_t rows[] = {1, 31, 32, 33, 127, 128, 129, 257, 1000};
+    static const uint64_t bins[] = {1, 2, 15, 16, 17, 31, 32, 33, 500, 5000};
+    for (unsigned r = 0; r < sizeof rows / sizeof rows[0]; r++)
+        for (unsigned b = 0; b < sizeof bins / sizeof bins[0]; b++) {
+            const uint64_t most = 300000 / (rows[r] * bins[b]);
+            const struct shape shape = {rows[r], 4 + random_next(&seed) % (most < 500 ? most + 1 : 500), bins[b]};
+            check_columns(shape, SCAND_DTYPE_F32, random_next(&seed) % STEP_ORDER_COUNT);
+        }
+}
+
+/* Lists of all lengths about the samples that are added at a time, and stretches of a warp that are cut short. */
+static void borders_of_lengths(void)
+{
+    for (uint64_t length = 0; length < 300; length += 1 + random_next(&seed) % 7)
+        check_columns((struct shape){40 + random_next(&seed) % 100, length, 1 + random_next(&seed) % 4},
+                      SCAND_DTYPE_F32, random_next(&seed) % STEP_ORDER_COUNT);
+}
+
+/* Indices that are longer than a thread block sorts at a time, of each order. */
+static void borders_of_batches(void)
+{
+    static const uint64_t lengths[] = {7168, 7169, 8191, 8192, 8193, 11263, 11264, 11265, 14336, 14337, 40000};
+    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (unsigned order = 0; order < STEP_ORDER_COUNT; order++)
+            check_columns((struct shape){33 + random_next(&seed) % 2, lengths[i], 1 + random_next(&seed) % 7},
+                          SCAND_DTYPE_F32, order);
+    check_columns((struct shape){130, 11300, 34}, SCAND_DTYPE_F32, STEP_RANDOM);
+    check_columns((struct shape){33, 11300, 34}, SCAND_DTYPE_F64, STEP_RANDOM);
+    check_columns((struct shape){33, 11300, 34}, SCAND_DTYPE_U32, STEP_RANDOM);
+}
+
+static void orders_of_each_dtype(void)
+{
+    for (unsigned dtype = 0; dtype < SCAND_DTYPE_COUNT; dtype++)
+        for (unsigned order = 0; order < STEP_ORDER_COUNT; order++)
+            check_columns((struct shape){45, 1 + random_next(&seed) % 200, 35}, dtype, order);
+}
+
+/* Every integer dtype, aligned or not, is an index. */
+static void every_index(void)
+{
+    for (unsigned dtype = 0; dtype < SCAND_DTYPE_COUNT; dtype++)
+        for (unsigned layout = 0; layout < LAYOUT_COUNT && codec_is_integer(dtype); layout++) {
+            struct stack stack;
+            struct step_case c = case_of(SCAND_DTYPE_F32, SCAND_DTYPE_F32, (struct shape){66, 500, 40}, &stack);
+            c.input.layout = c.output.layout = LAYOUT_COLUMNS;
+            c.further[STACK_INDEX].dtype = dtype;
+            c.further[STACK_INDEX].layout = layout;
+            CHECK(step_case_check(&c, &seed));
+        }
+}
+
+/* Planes of columns, each with an index of its own that its rows share, and other layouts of two dimensions. */
+static void planes_of_columns(void)
+{
+    static const uint64_t widths[] = {1, 5, 31, 32, 33, 128, 130};
+    for (unsigned w = 0; w < sizeof widths / sizeof widths[0]; w++)
+        for (unsigned i = 0; i < sizeof launches / sizeof launches[0]; i++)
+            for (unsigned layout = 0; layout < LAYOUT_COUNT; layout++) {
+                const uint64_t planes = 2 + random_next(&seed) % 5;
+                const struct shape shape = {planes * widths[w], random_next(&seed) % 150, 1 + random_next(&seed) % 70};
+                struct stack stack;
+                struct step_case c = case_of(SCAND_DTYPE_F32, SCAND_DTYPE_F32, shape, &stack);
+                c.launch = launches[i];
+                c.planes = planes;
+                c.input.layout = layout;
+                c.output.layout = any_layout(true);
+                if (random_next(&seed) % 4 == 0)
+                    c.further[STACK_INDEX].layout = LAYOUT_DENSE;
+                if (random_next(&seed) % 2)
+                    with_fold(&c);
+                CHECK(step_case_check(&c, &seed));
+                with_onto(&c, &stack);
+                CHECK(step_case_check(&c, &seed));
+            }
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(samples_are_added),   TEST(samples_are_added_onto_others),
-                                        TEST(sums_of_the_formula), TEST(what_is_out_of_range_is_left_out),
-                                        TEST(powers_are_powers),   TEST(the_adjoint_gathers),
-                                        TEST(every_dtype),         TEST(every_layout),
-                                        TEST(many_bins),           TEST(special_values),
-                                        TEST(hostile_indices),     TEST_END};
+    static const struct test tests[] = {TEST(samples_are_added),
+                                        TEST(samples_are_added_onto_others),
+                                        TEST(sums_of_the_formula),
+                                        TEST(what_is_out_of_range_is_left_out),
+                                        TEST(powers_are_powers),
+                                        TEST(the_adjoint_gathers),
+                                        TEST(every_dtype),
+                                        TEST(every_layout),
+                                        TEST(many_bins),
+                                        TEST(special_values),
+                                        TEST(hostile_indices),
+                                        TEST(borders_of_rows_and_bins),
+                                        TEST(borders_of_lengths),
+                                        TEST(borders_of_batches),
+                                        TEST(orders_of_each_dtype),
+                                        TEST(every_index),
+                                        TEST(planes_of_columns),
+                                        TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }
