@@ -13,10 +13,7 @@
 #define STRETCH UINT64_C(2048)  /* samples that a warp looks up at most, before what it found is added */
 #define BATCH   UINT64_C(11264) /* samples that a thread block looks up at most, as shared memory has room for */
 #define BATCHES UINT64_C(7168)  /* samples if these are not all, so that sums need room, too */
-#ifndef STACK_ENOUGH
-#define STACK_ENOUGH 512
-#endif
-#define ENOUGH ((uint64_t)STACK_ENOUGH) /* thread blocks that occupy a GPU */
+#define ENOUGH  UINT64_C(512)   /* thread blocks that occupy a GPU */
 
 /* How rows of this kind are added: a lane has so many rows, WARP apart, and asks for so many samples of each at a time,
  * while it adds as many others. Multiprocessors have at least so many thread blocks. */
@@ -27,14 +24,8 @@ template <unsigned Rows, unsigned Warps, unsigned Samples, unsigned Blocks> stru
     static constexpr unsigned chunk = Samples < 16 ? Samples : 16; /* samples that are asked for together */
 };
 
-#ifndef STACK_WIDE
-#define STACK_WIDE 4, 8, 4, 3
-#endif
-#ifndef STACK_DEEP
-#define STACK_DEEP 1, 4, 48, 3
-#endif
-using wide = form<STACK_WIDE>;  /* rows that are neighbours in memory, of many bins */
-using deep = form<STACK_DEEP>;  /* others, as there are fewer thread blocks that could ask for samples */
+using wide = form<4, 8, 4, 3>;  /* rows that are neighbours in memory, of many bins */
+using deep = form<1, 4, 48, 3>; /* others, as there are fewer thread blocks that could ask for samples */
 using plain = form<1, 4, 4, 4>; /* samples that take many instructions each */
 
 /* Areas are cut into parts of rows, and these into parts of bins. No part crosses a multiple of `along` rows, counted
