@@ -185,17 +185,27 @@ static struct shape any_shape(uint64_t rows, uint64_t length)
                           random_next(&seed) % LAYOUT_SHARED};
 }
 
+/* Rows that a GPU takes in packs. Where two begin 4, 8 or 16 bytes apart, packs differ in size; rows end within packs.
+ */
+static struct shape dense_shape(uint64_t rows, uint64_t length)
+{
+    const enum step_layout beside = random_next(&seed) % 2 ? LAYOUT_DENSE : LAYOUT_SHARED;
+    return (struct shape){rows, length, LAYOUT_DENSE, beside, LAYOUT_DENSE};
+}
+
 static void every_op_and_dtype(void)
 {
     for (enum map_op op = 0; op <= MAP_CAST; op++)
         for (unsigned from = 0; from < SCAND_DTYPE_COUNT; from++)
             for (unsigned to = 0; to < SCAND_DTYPE_COUNT; to++) {
-                const struct shape shape = any_shape(3, 301),
-                                   dense = {2, 600, LAYOUT_DENSE, LAYOUT_DENSE, LAYOUT_DENSE};
+                const struct shape shape = any_shape(3, 301);
+                const struct shape dense = dense_shape(2, 592 + random_next(&seed) % 4 * 4);
+                const struct shape tail = dense_shape(1, 1000 + random_next(&seed) % 32);
                 if (!may_become(from, to, op))
                     continue;
                 check(op, from, to, takes_other(op), &shape);
-                check(op, from, to, false, from == to ? &dense : &shape);
+                check(op, from, to, false, &dense);
+                check(op, from, to, takes_other(op), &tail);
             }
 }
 
@@ -221,6 +231,9 @@ static void packs_and_a_tail(void)
             const struct shape shape = {1, length, LAYOUT_DENSE, LAYOUT_DENSE, LAYOUT_DENSE};
             check(MAP_SUB, dtypes[i], dtypes[i], true, &shape);
             check(MAP_NEG, dtypes[i], dtypes[i], false, &shape);
+            check(MAP_SQRT, dtypes[i], dtypes[i], false, &shape);
+            check(MAP_DIV, dtypes[i], SCAND_DTYPE_F32, true, &shape);
+            check(MAP_CAST, dtypes[i], SCAND_DTYPE_I32, false, &shape);
         }
 }
 

@@ -2,88 +2,302 @@
 #include "kernels/steps/packs.cuh"
 #include "map.h"
 
-#define THREADS       256
-#define PACKS_AT_ONCE 2 /* packs of each operand that a thread has on their way */
+#define THREADS 256
 
-/* An element by that of b, or by the constant. */
-template <enum map_op OP, enum scand_dtype DTYPE, class Number>
-static __device__ __forceinline__ Number map_one(const struct map &map, Number x, Number b, bool by_b)
+#define ANY SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled */
+
+/*
+ * Dense rows, by packs of elements. Each of a thread's stages, which are to decode, to compute and to encode, takes all
+ * its elements: what is not known when this is compiled, the operation and in some kernels dtypes, costs a branch per
+ * stage and not per element.
+ */
+
+/* The numbers that elements are computed in, those of a class: float, double or 64 bits. */
+template <enum scand_class CLASS> struct map_number {
+    typedef uint64_t type;
+};
+template <> struct map_number<SCAND_CLASS_F32> {
+    typedef float type;
+};
+template <> struct map_number<SCAND_CLASS_F64> {
+    typedef double type;
+};
+
+template <enum scand_class CLASS> using number_of = typename map_number<CLASS>::type;
+
+template <enum scand_class CLASS> static __host__ __device__ constexpr bool is_of(enum scand_class other)
 {
-    if constexpr (DTYPE == SCAND_DTYPE_F64)
-        return map_f64(OP, x, by_b ? b : map.by, map.high);
+    const bool is_float = CLASS == SCAND_CLASS_F32 || CLASS == SCAND_CLASS_F64;
+    return is_float ? other == CLASS : other == SCAND_CLASS_SIGNED || other == SCAND_CLASS_UNSIGNED;
+}
+
+/* Calls each(constant) with the dtype as a constant: Dtype, or if that is ANY, `dtype`, of the given class. */
+template <enum scand_dtype Dtype, class Each>
+static __device__ __forceinline__ void with_dtype(enum scand_dtype dtype, Each each)
+{
+    if constexpr (Dtype != ANY) {
+        each(std::integral_constant<enum scand_dtype, Dtype>());
+    } else {
+        switch (dtype) {
+#define X(NAME, WORD, BYTES, CLASS, ORDER)                                    \
+    case SCAND_DTYPE_##NAME:                                                  \
+        each(std::integral_constant<enum scand_dtype, SCAND_DTYPE_##NAME>()); \
+        break;
+            SCAND_DTYPES(X)
+#undef X
+        case SCAND_DTYPE_COUNT:
+            break;
+        }
+    }
+}
+
+static __host__ __device__ constexpr enum scand_class class_of(enum scand_dtype dtype)
+{
+    switch (dtype) {
+#define X(NAME, WORD, BYTES, CLASS, ORDER) \
+    case SCAND_DTYPE_##NAME:               \
+        return SCAND_CLASS_##CLASS;
+        SCAND_DTYPES(X)
+#undef X
+    default:
+        return SCAND_CLASS_F32;
+    }
+}
+
+static __host__ __device__ constexpr unsigned bytes_of(enum scand_dtype dtype)
+{
+    switch (dtype) {
+#define X(NAME, WORD, BYTES, CLASS, ORDER) \
+    case SCAND_DTYPE_##NAME:               \
+        return BYTES;
+        SCAND_DTYPES(X)
+#undef X
+    default:
+        return 0;
+    }
+}
+
+/* Elements of a pack: those of 16 bytes of the wider dtype, so that neighbouring threads read and write neighbouring
+ * words; four of dtypes that are not known. */
+static __host__ __device__ constexpr unsigned map_each(enum scand_dtype from, enum scand_dtype to)
+{
+    const unsigned widest = bytes_of(from) > bytes_of(to) ? bytes_of(from) : bytes_of(to);
+    return from == ANY ? 4 : PACK_BYTES / widest;
+}
+
+/* Packs of each operand that a thread has on their way. Four elements of any dtype of 8 bytes are two words of 16. */
+static __host__ __device__ constexpr unsigned map_at_once(enum scand_dtype from, enum scand_class of)
+{
+    return from == ANY && of != SCAND_CLASS_F32 ? 1 : 2;
+}
+
+/* What a kernel knows of its operation: a single one, or that it is any but those which have kernels of their own. */
+#define MAP_SIMPLE MAP_CAST
+
+static __host__ __device__ constexpr bool map_is_of(enum map_op kind, enum map_op op)
+{
+    return kind == MAP_SIMPLE ? op != MAP_EXP && op != MAP_LOG : op == kind;
+}
+
+/* A row's part in a tile: dtypes, and where its first elements are. */
+struct map_part {
+    const char *x, *b; /* b is NULL: the constant */
+    char *y;
+    enum scand_dtype from, other, to;
+    uint32_t packs, items; /* items: packs, and the elements that they leave over */
+};
+
+template <enum scand_class CLASS, enum map_op OP>
+static __device__ __forceinline__ number_of<CLASS> map_one(bool is_signed, number_of<CLASS> x, number_of<CLASS> b,
+                                                           number_of<CLASS> high)
+{
+    if constexpr (CLASS == SCAND_CLASS_F32) {
+        (void)is_signed;
+        return OP == MAP_SQRT ? pack_sqrt(x) : map_f32(OP, x, b, high);
+    } else if constexpr (CLASS == SCAND_CLASS_F64) {
+        (void)is_signed;
+        return map_f64(OP, x, b, high);
+    } else {
+        return map_integer(OP, is_signed, x, b, high);
+    }
+}
+
+/* A constant as a number of a class. */
+template <enum scand_class CLASS> static __device__ __forceinline__ number_of<CLASS> constant_of(double constant)
+{
+    if constexpr (is_of<SCAND_CLASS_SIGNED>(CLASS))
+        return map_constant_integer(constant);
     else
-        return map_f32(OP, x, by_b ? b : (float)map.by, (float)map.high);
+        return (number_of<CLASS>)constant;
 }
 
-/* Packs p, p + THREADS, ... of a row: all are read before the first one is written, which may be where x is. */
-template <enum map_op OP, enum scand_dtype DTYPE>
-static __device__ __forceinline__ void map_some(const struct map &map, const pack<DTYPE> *x, const pack<DTYPE> *b,
-                                                bool by_b, pack<DTYPE> *y, uint32_t p, uint32_t packs)
+template <enum scand_dtype Dtype, enum scand_class CLASS>
+static __device__ __forceinline__ number_of<CLASS> decoded(uint64_t bits)
 {
-    pack<DTYPE> xs[PACKS_AT_ONCE], bs[PACKS_AT_ONCE];
-#pragma unroll
-    for (unsigned n = 0; n < PACKS_AT_ONCE; n++)
-        if (p + n * THREADS < packs) {
-            xs[n] = x[p + n * THREADS];
-            if (by_b)
-                bs[n] = b[p + n * THREADS];
-        }
-#pragma unroll
-    for (unsigned n = 0; n < PACKS_AT_ONCE; n++)
-        if (p + n * THREADS < packs) {
-            pack<DTYPE> ys;
-#pragma unroll
-            for (unsigned k = 0; k < pack<DTYPE>::count; k++)
-                ys.put(k, map_one<OP, DTYPE>(map, xs[n].get(k), bs[n].get(k), by_b));
-            y[p + n * THREADS] = ys;
-        }
+    if constexpr (Dtype == SCAND_DTYPE_F16)
+        return pack_f32_of_f16((uint16_t)bits);
+    else if constexpr (CLASS == SCAND_CLASS_F32)
+        return codec_decode_f32(Dtype, &bits);
+    else if constexpr (CLASS == SCAND_CLASS_F64)
+        return codec_decode_f64(Dtype, &bits);
+    else
+        return codec_decode_integer(Dtype, &bits);
 }
 
-template <enum map_op OP, enum scand_dtype DTYPE>
+/* The bits of a result, as map_element of map.h writes them. */
+template <enum scand_dtype Dtype, enum scand_class CLASS>
+static __device__ __forceinline__ uint64_t encoded(bool is_signed, number_of<CLASS> value)
+{
+    constexpr enum scand_class to = class_of(Dtype);
+    constexpr bool from_integer = is_of<SCAND_CLASS_SIGNED>(CLASS), to_integer = is_of<SCAND_CLASS_SIGNED>(to);
+    uint64_t bits = 0;
+    if constexpr (from_integer && to_integer)
+        codec_encode_integer(Dtype, value, &bits);
+    else if constexpr (CLASS == SCAND_CLASS_F32 && to_integer && bytes_of(Dtype) == 4)
+        codec_encode_integer(Dtype,
+                             to == SCAND_CLASS_SIGNED ? (uint64_t)(int64_t)__float2int_rz(value)
+                                                      : (uint64_t)__float2uint_rz(value),
+                             &bits);
+    else if constexpr (to_integer)
+        codec_encode_integer(Dtype, map_integer_of(Dtype, (double)value), &bits);
+    else if constexpr (from_integer && to == SCAND_CLASS_F64)
+        bits = codec_encoded_f64(Dtype, map_f64_of(is_signed, value));
+    else if constexpr (from_integer)
+        bits = pack_encoded_f32(Dtype, map_f32_of(is_signed, value));
+    else if constexpr (to == SCAND_CLASS_F64)
+        bits = codec_encoded_f64(Dtype, value);
+    else
+        bits = pack_encoded_f32(Dtype, (float)value);
+    return bits;
+}
+
+/* Decodes packs of `each` elements. */
+template <enum scand_dtype Dtype, enum scand_class CLASS, unsigned EACH, unsigned AT_ONCE>
+static __device__ __forceinline__ void
+decode_packs(enum scand_dtype dtype, const struct pack_words<EACH> (&words)[AT_ONCE], number_of<CLASS> *values)
+{
+    with_dtype<Dtype>(dtype, [&](auto constant) {
+        constexpr enum scand_dtype known = decltype(constant)::value;
+        if constexpr (is_of<CLASS>(class_of(known))) {
+#pragma unroll
+            for (unsigned k = 0; k < AT_ONCE * EACH; k++)
+                values[k] = decoded<known, CLASS>(words[k / EACH].template get<bytes_of(known)>(k % EACH));
+        }
+    });
+}
+
+template <enum scand_dtype Dtype, enum scand_class CLASS, unsigned EACH, unsigned AT_ONCE>
+static __device__ __forceinline__ void encode_packs(enum scand_dtype dtype, bool is_signed,
+                                                    const number_of<CLASS> *values,
+                                                    struct pack_words<EACH> (&words)[AT_ONCE])
+{
+    with_dtype<Dtype>(dtype, [&](auto constant) {
+        constexpr enum scand_dtype known = decltype(constant)::value;
+        if constexpr (pack_has_halves(known) && !is_of<SCAND_CLASS_SIGNED>(CLASS)) {
+#pragma unroll
+            for (unsigned k = 0; k < AT_ONCE * EACH; k += 2)
+                words[k / EACH].put_pair(k % EACH, pack_halves(known, (float)values[k], (float)values[k + 1]));
+        } else {
+#pragma unroll
+            for (unsigned k = 0; k < AT_ONCE * EACH; k++)
+                words[k / EACH].template put<bytes_of(known)>(k % EACH, encoded<known, CLASS>(is_signed, values[k]));
+        }
+    });
+}
+
+/* Loads packs p, p + THREADS, ...; of the items after the packs, element 0. */
+template <unsigned EACH, unsigned AT_ONCE>
+static __device__ __forceinline__ void load_packs(const char *from, unsigned bytes, const struct map_part &part,
+                                                  uint32_t p, struct pack_words<EACH> (&words)[AT_ONCE])
+{
+#pragma unroll
+    for (unsigned n = 0; n < AT_ONCE; n++) {
+        const uint32_t item = p + n * THREADS;
+        if (item < part.packs)
+            words[n].load(from + (size_t)item * (EACH * bytes), bytes);
+        else if (item < part.items)
+            words[n].load_one(from + ((size_t)part.packs * (EACH - 1) + item) * bytes, bytes);
+    }
+}
+
+template <unsigned EACH, unsigned AT_ONCE>
+static __device__ __forceinline__ void store_packs(char *to, unsigned bytes, const struct map_part &part, uint32_t p,
+                                                   const struct pack_words<EACH> (&words)[AT_ONCE])
+{
+#pragma unroll
+    for (unsigned n = 0; n < AT_ONCE; n++) {
+        const uint32_t item = p + n * THREADS;
+        if (item < part.packs)
+            words[n].store(to + (size_t)item * (EACH * bytes), bytes);
+        else if (item < part.items)
+            words[n].store_one(to + ((size_t)part.packs * (EACH - 1) + item) * bytes, bytes);
+    }
+}
+
+/* Some items of a row: all are read before the first one is written, which may be where x is. */
+template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS, enum map_op KIND>
+static __device__ __forceinline__ void map_some(const struct map &map, const struct map_part &part, uint32_t p)
+{
+    constexpr unsigned each = map_each(From, To), at_once = map_at_once(From, CLASS), count = at_once * each;
+    const bool is_signed = codec_class(part.from) == SCAND_CLASS_SIGNED;
+    const number_of<CLASS> high = constant_of<CLASS>(map.high), by = constant_of<CLASS>(map.by);
+    struct pack_words<each> words[at_once] = {}, further[at_once] = {
+    };
+    number_of<CLASS> xs[count], bs[count];
+    load_packs(part.x, codec_bytes(part.from), part, p, words);
+    if (KIND == MAP_SIMPLE && part.b)
+        load_packs(part.b, codec_bytes(part.other), part, p, further);
+    decode_packs<From, CLASS>(part.from, words, xs);
+    if (KIND == MAP_SIMPLE && part.b) {
+        decode_packs<From, CLASS>(part.other, further, bs);
+    } else {
+#pragma unroll
+        for (unsigned k = 0; k < count; k++)
+            bs[k] = by;
+    }
+    switch (KIND == MAP_SIMPLE ? map.op : KIND) {
+#define X(OP, WORD)                                                        \
+    case MAP_##OP:                                                         \
+        if constexpr (map_is_of(KIND, MAP_##OP)) {                         \
+            _Pragma("unroll") for (unsigned k = 0; k < count; k++) xs[k] = \
+                map_one<CLASS, MAP_##OP>(is_signed, xs[k], bs[k], high);   \
+        }                                                                  \
+        break;
+        MAP_OPS(X)
+#undef X
+    }
+    encode_packs<To, CLASS>(part.to, is_signed, xs, words);
+    store_packs(part.y, codec_bytes(part.to), part, p, words);
+}
+
+template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS, enum map_op KIND>
 static __global__ void __launch_bounds__(THREADS, 4)
     map_packs(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct map map,
               const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
-    typedef pack<DTYPE> pack;
+    constexpr unsigned each = map_each(From, To);
     const struct step_tile tile = step_block_tile(tiles, begin);
     const struct step_operand *other = &rows.further[MAP_OTHER];
-    const uint32_t count = (uint32_t)(tile.end - tile.begin), packs = count / pack::count;
-    const struct map fixed = {OP, map.by, map.high};
+    const uint32_t count = (uint32_t)(tile.end - tile.begin);
+    struct map_part part;
+    part.from = From == ANY ? rows.input.dtype : From;
+    part.other = From == ANY ? other->dtype : From;
+    part.to = To == ANY ? rows.output.dtype : To;
+    part.packs = count / each;
+    part.items = part.packs + count % each;
     for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++) {
-        struct map_line line = map_line_of(&rows, row);
-        const char *x = line.x + tile.begin * pack::size, *b = other->origin ? line.b + tile.begin * pack::size : x;
-        char *y = line.y + tile.begin * pack::size;
-        line.from = line.other = line.to = DTYPE;
-        line.aligned = true;
-        line.x_stride = line.b_stride = line.y_stride = pack::size;
+        part.x = step_row(&rows, &rows.input, row) + tile.begin * codec_bytes(part.from);
+        part.b = other->origin ? step_row(&rows, other, row) + tile.begin * codec_bytes(part.other) : NULL;
+        part.y = step_row(&rows, &rows.output, row) + tile.begin * codec_bytes(part.to);
 #pragma unroll 1
-        for (uint32_t p = threadIdx.x; p < packs; p += PACKS_AT_ONCE * THREADS)
-            map_some<OP, DTYPE>(map, (const pack *)x, (const pack *)b, other->origin, (pack *)y, p, packs);
-#pragma unroll 1
-        for (uint32_t i = packs * pack::count + threadIdx.x; i < count; i += THREADS)
-            map_element(&fixed, &line, tile.begin + i);
+        for (uint32_t p = threadIdx.x; p < part.items; p += map_at_once(From, CLASS) * THREADS)
+            map_some<From, To, CLASS, KIND>(map, part, p);
     }
 }
 
-static bool is_packed(const struct step_rows *rows, const struct step_operand *operand)
-{
-    return step_is_dense(rows, operand, rows->input.dtype, PACK_BYTES);
-}
-
-/* True when rows can be read and written in packs. */
-static bool takes_packs(const struct step_rows *rows, const struct step_tiles *tiles)
-{
-    return pack_has_dtype(rows->input.dtype) && !rows->offsets && !elements_cross_rows(rows) &&
-           rows->output.length >= THREADS && tiles->tiling.elements % PACK_BYTES == 0 &&
-           is_packed(rows, &rows->input) && is_packed(rows, &rows->output) &&
-           (!rows->further[MAP_OTHER].origin || is_packed(rows, &rows->further[MAP_OTHER]));
-}
-
 /*
- * Launches: a kernel for each op and dtype of packs, and one for all else.
+ * Rows that are not dense, or not aligned, or short.
  */
-
-#define ANY SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled */
 
 template <enum scand_dtype From, enum scand_dtype To>
 static __global__ void __launch_bounds__(THREADS)
@@ -120,14 +334,6 @@ static __global__ void __launch_bounds__(THREADS)
 
 typedef void map_kernel_function(struct step_rows rows, struct map map, struct step_tiles tiles, uint64_t begin);
 
-template <enum scand_dtype DTYPE> static map_kernel_function *packs_of(enum map_op op)
-{
-#define X(OP, WORD) map_packs<MAP_##OP, DTYPE>,
-    static map_kernel_function *const kernels[] = {MAP_OPS(X)};
-#undef X
-    return kernels[op];
-}
-
 static map_kernel_function *tiles_of(const struct step_rows *rows)
 {
     const struct step_operand *other = &rows->further[MAP_OTHER];
@@ -143,20 +349,76 @@ static map_kernel_function *tiles_of(const struct step_rows *rows)
     return map_tiles<ANY, ANY>;
 }
 
+/*
+ * Launches.
+ */
+
+/* The dtypes of x and b, and of y, that have a kernel for packs of their own. */
+#define MAP_PACKS(X) \
+    X(F32, F32)      \
+    X(F64, F64)      \
+    X(F16, F16)      \
+    X(BF16, BF16)    \
+    X(I32, I32)      \
+    X(F16, F32)      \
+    X(F32, F16)      \
+    X(BF16, F32)     \
+    X(F32, BF16)     \
+    X(F32, F64)      \
+    X(F64, F32)      \
+    X(F32, I32)      \
+    X(I32, F32)
+
+/* exp and log are in kernels of their own: they need more registers than others. */
+template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS>
+static map_kernel_function *packs_of_floats(enum map_op op)
+{
+    return op == MAP_EXP   ? map_packs<From, To, CLASS, MAP_EXP>
+           : op == MAP_LOG ? map_packs<From, To, CLASS, MAP_LOG>
+                           : map_packs<From, To, CLASS, MAP_SIMPLE>;
+}
+
+/* True when all rows of an operand begin where a pack of its dtype may. */
+static bool is_packed(const struct step_rows *rows, const struct step_operand *operand, unsigned each)
+{
+    const unsigned bytes = each * codec_bytes(operand->dtype);
+    return step_is_dense(rows, operand, operand->dtype, bytes < PACK_BYTES ? bytes : PACK_BYTES);
+}
+
+/* True when rows can be read and written in packs of so many elements. */
+static bool takes_packs(const struct step_rows *rows, const struct step_tiles *tiles, unsigned each)
+{
+    return !rows->offsets && !elements_cross_rows(rows) && rows->output.length >= THREADS &&
+           tiles->tiling.elements % PACK_BYTES == 0 && is_packed(rows, &rows->input, each) &&
+           is_packed(rows, &rows->output, each) &&
+           (!rows->further[MAP_OTHER].origin || is_packed(rows, &rows->further[MAP_OTHER], each));
+}
+
+static map_kernel_function *packs_of_any(enum scand_class of, enum map_op op)
+{
+    if (of == SCAND_CLASS_F32)
+        return packs_of_floats<ANY, ANY, SCAND_CLASS_F32>(op);
+    if (of == SCAND_CLASS_F64)
+        return packs_of_floats<ANY, ANY, SCAND_CLASS_F64>(op);
+    return map_packs<ANY, ANY, SCAND_CLASS_SIGNED, MAP_SIMPLE>;
+}
+
 static map_kernel_function *choose_kernel(const struct step_rows *rows, enum map_op op, const struct step_tiles *tiles)
 {
-    if (!takes_packs(rows, tiles))
-        return tiles_of(rows);
-    switch ((int)rows->input.dtype) {
-    case SCAND_DTYPE_F64:
-        return packs_of<SCAND_DTYPE_F64>(op);
-    case SCAND_DTYPE_F16:
-        return packs_of<SCAND_DTYPE_F16>(op);
-    case SCAND_DTYPE_BF16:
-        return packs_of<SCAND_DTYPE_BF16>(op);
-    default:
-        return packs_of<SCAND_DTYPE_F32>(op);
-    }
+    const struct step_operand *other = &rows->further[MAP_OTHER];
+    const enum scand_dtype from = rows->input.dtype, to = rows->output.dtype;
+    const bool alike = !other->origin || other->dtype == from, simple = op != MAP_EXP && op != MAP_LOG;
+    if (from == to && from == SCAND_DTYPE_F32 && alike && takes_packs(rows, tiles, map_each(from, to)))
+        return packs_of_floats<SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_CLASS_F32>(op);
+    if (from == to && from == SCAND_DTYPE_F64 && alike && takes_packs(rows, tiles, map_each(from, to)))
+        return packs_of_floats<SCAND_DTYPE_F64, SCAND_DTYPE_F64, SCAND_CLASS_F64>(op);
+#define X(FROM, TO)                                                                \
+    if (simple && alike && from == SCAND_DTYPE_##FROM && to == SCAND_DTYPE_##TO && \
+        takes_packs(rows, tiles, map_each(from, to)))                              \
+        return map_packs<SCAND_DTYPE_##FROM, SCAND_DTYPE_##TO, class_of(SCAND_DTYPE_##FROM), MAP_SIMPLE>;
+    MAP_PACKS(X)
+#undef X
+    return takes_packs(rows, tiles, map_each(ANY, ANY)) ? packs_of_any(codec_class(from), op) : tiles_of(rows);
 }
 
 extern "C" int map_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
