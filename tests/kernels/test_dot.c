@@ -134,6 +134,22 @@ static void every_length(void)
     check(SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_DTYPE_F32, (struct shape){9000, 3}, LAYOUT_DENSE, STEP_NOISE);
 }
 
+/* So many dense rows that a GPU takes them by warps that have several. */
+static void many_rows(void)
+{
+    static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16};
+    static const uint64_t lengths[] = {8, 16, 24, 504, 512, 520, 1024, 1032, 4104};
+    for (unsigned i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        for (unsigned k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+            const struct shape shape = {512 + random_next(&seed) % 100, lengths[k]};
+            check(dtypes[i], dtypes[i], SCAND_DTYPE_F64, shape, LAYOUT_DENSE, STEP_SPREAD);
+            check(dtypes[i], dtypes[i], SCAND_DTYPE_F32, shape, LAYOUT_DENSE, STEP_SPECIALS);
+        }
+    }
+    check(SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_DTYPE_F64, (struct shape){515, 16388}, LAYOUT_DENSE, STEP_NOISE);
+    check(SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_DTYPE_F64, (struct shape){4001, 8}, LAYOUT_DENSE, STEP_NOISE);
+}
+
 /* Rows that are divided: by threads that take turns, on a GPU, and whole, the same bits. */
 static void long_rows(void)
 {
@@ -208,17 +224,10 @@ static void ragged_rows(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(products_are_added),
-                                        TEST(leaves_are_added_apart),
-                                        TEST(it_is_linear),
-                                        TEST(every_dtype),
-                                        TEST(every_layout),
-                                        TEST(every_length),
-                                        TEST(long_rows),
-                                        TEST(parts_of_some_rows),
-                                        TEST(special_values),
-                                        TEST(ragged_rows),
-                                        TEST_END};
+    static const struct test tests[] = {
+        TEST(products_are_added), TEST(leaves_are_added_apart), TEST(it_is_linear), TEST(every_dtype),
+        TEST(every_layout),       TEST(every_length),           TEST(many_rows),    TEST(long_rows),
+        TEST(parts_of_some_rows), TEST(special_values),         TEST(ragged_rows),  TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }

@@ -1,9 +1,10 @@
 /*
- * Three ways, by how many rows there are and how they lie: a warp for each row, a thread block for each row, or a
- * thread for each of several rows that are neighbours in memory.
+ * By how many rows there are and how they lie: a warp for each of many dense rows, whose samples pass through shared
+ * memory as they are; a warp for each row, or a thread block for each row, whose products do; or a thread for each of
+ * several rows that are neighbours in memory.
  */
 #include "dot.h"
-#include "kernels/steps/totals.cuh"
+#include "kernels/steps/staged.cuh"
 
 /* Two rows; lane: of its warp. */
 struct pair {
@@ -96,6 +97,140 @@ static __global__ void __launch_bounds__(THREADS)
         if (lane == 0 && (by_warp || warp == 0))
             put_total(rows, row, total);
     }
+}
+
+/*
+ * Many dense rows: a warp takes some of them, one after the other. While it adds up a tile, the next ones are on their
+ * way, those of its next row too.
+ */
+
+#ifndef MANY_WARPS
+#define MANY_WARPS 2
+#endif
+#ifndef MANY_STAGES
+#define MANY_STAGES 3 /* tiles in shared memory, of f64 one less: one is added up */
+#endif
+#ifndef MANY_ROWS
+#define MANY_ROWS 512 /* rows from which on the warps of a GPU have enough of them */
+#endif
+#ifndef MANY_SAMPLES
+#define MANY_SAMPLES 8192 /* of a warp's rows together, where they are short */
+#endif
+
+template <enum scand_dtype Dtype> struct many_stage {
+    pack<Dtype> x[staged_tile<Dtype>::vectors], y[staged_tile<Dtype>::vectors];
+};
+
+/* A tile of the warp's rows before `end`. */
+template <enum scand_dtype Dtype> struct many_place {
+    uint64_t row, end, left; /* left: samples of the row from the tile on */
+    const char *x, *y;
+
+    __device__ __forceinline__ void enter(const struct step_rows &rows)
+    {
+        left = rows.input.length;
+        if (row < end) {
+            x = step_row(&rows, &rows.input, row);
+            y = step_row(&rows, &rows.further[DOT_OTHER], row);
+        }
+    }
+    __device__ __forceinline__ void advance(const struct step_rows &rows)
+    {
+        if (left > ORDER_TILE) {
+            left -= ORDER_TILE;
+            x += ORDER_TILE * pack<Dtype>::size;
+            y += ORDER_TILE * pack<Dtype>::size;
+        } else if (row < end) {
+            row++;
+            enter(rows);
+        }
+    }
+    __device__ __forceinline__ void fetch(struct many_stage<Dtype> *stage, unsigned lane) const
+    {
+        if (row < end) {
+            staged_tile<Dtype>::fetch(stage->x, x, staged_count(left), lane);
+            staged_tile<Dtype>::fetch(stage->y, y, staged_count(left), lane);
+        }
+        __pipeline_commit();
+    }
+};
+
+/* The product of two f32 or f16 is exact in f64, so that adding it in one operation has the bits of two. That of two
+ * f64 is rounded before it is added. */
+template <enum scand_dtype Dtype> static __device__ __forceinline__ double add_product(double sum, double x, double y)
+{
+    return Dtype == SCAND_DTYPE_F64 ? sum + x * y : __fma_rn(x, y, sum);
+}
+
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ double many_total(const struct many_stage<Dtype> *stage, unsigned count,
+                                                    unsigned lane)
+{
+    typedef pack<Dtype> pack;
+    pack x[staged_tile<Dtype>::leaf_vectors], y[staged_tile<Dtype>::leaf_vectors];
+    staged_tile<Dtype>::leaf(stage->x, lane, x);
+    staged_tile<Dtype>::leaf(stage->y, lane, y);
+    const double sum = staged_sum(
+        staged_rest(count, lane), [&] { return (double)x[0].get(0) * (double)y[0].get(0); },
+        [&](double so_far, unsigned j) {
+            return add_product<Dtype>(so_far, (double)x[j / pack::count].get(j % pack::count),
+                                      (double)y[j / pack::count].get(j % pack::count));
+        });
+    return staged_total(sum, count, lane);
+}
+
+/* each: rows of a warp. */
+template <enum scand_dtype Dtype>
+static __global__ void __launch_bounds__(MANY_WARPS *WARP)
+    dot_many_rows(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct staged_rows many,
+                  uint64_t each, uint64_t begin)
+{
+    constexpr unsigned count = Dtype == SCAND_DTYPE_F64 ? MANY_STAGES - 1 : MANY_STAGES;
+    __shared__ struct many_stage<Dtype> stages[MANY_WARPS][count];
+    __shared__ double members[MANY_WARPS][LEVELS][ORDER_FAN];
+    const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const uint64_t first = ((begin + blockIdx.x) * MANY_WARPS + warp) * each;
+    const uint64_t last = first + each < many.count ? first + each : many.count;
+    const uint64_t length = rows.input.length, tiles = (length + ORDER_TILE - 1) / ORDER_TILE;
+    struct many_place<Dtype> next = {
+        many.first + first, many.first + last
+    };
+    uint64_t row = many.first + first, tile = 0;
+    next.enter(rows);
+    /* `stage` is filled; the one after it was filled first. */
+    for (unsigned stage = 0, ahead = 1; row < next.end; stage = stage + 1 < count ? stage + 1 : 0) {
+        next.fetch(&stages[warp][stage], lane);
+        next.advance(rows);
+        if (ahead < count) {
+            ahead++;
+            continue;
+        }
+        __pipeline_wait_prior(count - 1);
+        __syncwarp();
+        const struct many_stage<Dtype> *first_filled = &stages[warp][stage + 1 < count ? stage + 1 : 0];
+        double total = many_total<Dtype>(first_filled, staged_count(length - tile * ORDER_TILE), lane);
+        const bool complete = join(members[warp], tile, tiles, &total, lane);
+        __syncwarp();
+        if (complete && lane == 0)
+            put_total(rows, row, total);
+        tile = complete ? 0 : tile + 1;
+        row += complete;
+    }
+}
+
+template <enum scand_dtype Dtype>
+static cudaError_t launch_many(const struct step_rows *rows, const struct staged_rows *many, void *stream)
+{
+    const uint64_t length = rows->input.length;
+    const uint64_t each = MANY_SAMPLES / length > 0 ? MANY_SAMPLES / length : 1;
+    const cudaError_t error = cudaFuncSetAttribute(dot_many_rows<Dtype>, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                                   cudaSharedmemCarveoutMaxShared);
+    if (error)
+        return error;
+    return step_launch_each(
+        0, (many->count + MANY_WARPS * each - 1) / (MANY_WARPS * each), [&](uint64_t first, unsigned grid) {
+            dot_many_rows<Dtype><<<grid, MANY_WARPS * WARP, 0, (cudaStream_t)stream>>>(*rows, *many, each, first);
+        });
 }
 
 /*
@@ -328,7 +463,16 @@ extern "C" int dot_launch(const struct step_rows *rows, const void *params, cons
                           : are_dense(rows, SCAND_DTYPE_F64) ? dot_rows<SCAND_DTYPE_F64>
                           : are_dense(rows, SCAND_DTYPE_F16) ? dot_rows<SCAND_DTYPE_F16>
                                                              : dot_rows<ANY>;
+    const struct staged_rows many = staged_rows_of(tiles, begin, end);
     (void)params;
+    if (many.count >= MANY_ROWS && rows->input.length > 0) {
+        if (are_dense(rows, SCAND_DTYPE_F32))
+            return launch_many<SCAND_DTYPE_F32>(rows, &many, stream);
+        if (are_dense(rows, SCAND_DTYPE_F64))
+            return launch_many<SCAND_DTYPE_F64>(rows, &many, stream);
+        if (are_dense(rows, SCAND_DTYPE_F16))
+            return launch_many<SCAND_DTYPE_F16>(rows, &many, stream);
+    }
     return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
         const dim3 columns_grid(grid, (unsigned)((tiles->tiling.rows + WARP - 1) / WARP));
         if (integers)
