@@ -128,6 +128,21 @@ static void packs_and_a_tail(void)
             check_laid_out(dtypes[i], dtypes[i], 1, length, STEP_SPREAD, false, LAYOUT_DENSE, LAYOUT_DENSE);
 }
 
+/* Dense rows that a GPU keeps in shared memory, by one warp or several, and some that are too short or too long. */
+static void rows_in_shared_memory(void)
+{
+    static const uint64_t lengths[] = {252,  256,  508,  512,  516,   1024,  1028,  1536, 2052,
+                                       4100, 8188, 8192, 8196, 12000, 16380, 16384, 16388};
+    for (unsigned i = 0; i < COUNT(lengths); i++)
+        for (enum step_fill fill = STEP_NOISE; fill <= STEP_SPREAD; fill++) {
+            const enum scand_dtype dtype = random_next(&seed) % 3 ? SCAND_DTYPE_F32 : SCAND_DTYPE_F64;
+            const uint64_t rows = 1 + random_next(&seed) % 20, length = lengths[i] - (rows == 1 ? i % 4 : 0);
+            check_laid_out(dtype, dtype, rows, length, fill, random_next(&seed) % 2, LAYOUT_DENSE, LAYOUT_DENSE);
+        }
+    for (uint64_t length = 16377; length <= 16384; length++)
+        check_laid_out(SCAND_DTYPE_F32, SCAND_DTYPE_F32, 1, length, STEP_SPREAD, false, LAYOUT_DENSE, LAYOUT_DENSE);
+}
+
 static void ragged_rows(void)
 {
     for (unsigned i = 0; i < 8; i++) {
@@ -149,8 +164,9 @@ static void ragged_rows(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(means_are_taken_off), TEST(totals_are_of_order_1), TEST(as_a_scan_has_it), TEST(every_dtype),
-        TEST(every_length),        TEST(packs_and_a_tail),      TEST(ragged_rows),      TEST_END};
+        TEST(means_are_taken_off),   TEST(totals_are_of_order_1), TEST(as_a_scan_has_it),
+        TEST(every_dtype),           TEST(every_length),          TEST(packs_and_a_tail),
+        TEST(rows_in_shared_memory), TEST(ragged_rows),           TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }

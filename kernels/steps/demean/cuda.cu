@@ -1,8 +1,9 @@
 /*
- * A warp for each row, or a thread block where there are few: the row is read for its mean, and again to take that off.
+ * Dense rows stay in shared memory while their mean is computed, as far as they fit. Others are read for their mean,
+ * and again to take that off: by a warp for each row, or a thread block where there are few.
  */
 #include "demean.h"
-#include "kernels/steps/totals.cuh"
+#include "kernels/steps/staged.cuh"
 
 #define ANY SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled */
 
@@ -109,6 +110,146 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/*
+ * Rows in shared memory: a team of warps for each, a tile for each in turn.
+ */
+
+#ifndef TEAM_WARPS
+#define TEAM_WARPS 8 /* warps of a thread block */
+#endif
+#ifndef TEAM_TILES
+#define TEAM_TILES 2 /* tiles of a warp that a team is large enough for, up to all warps of the block */
+#endif
+#ifndef STAGED_LEAST
+#define STAGED_LEAST (ORDER_TILE / 2) /* shorter rows would leave lanes without samples */
+#endif
+#ifndef STAGED_BYTES
+#define STAGED_BYTES (64 << 10) /* of a row, so that there are three in the memory of a multiprocessor */
+#endif
+
+/* team: warps of a row. tiles: of a row, a block of order 1 at most. */
+struct teams {
+    struct staged_rows rows;
+    unsigned team, tiles;
+};
+
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ double staged_tile_total(const pack<Dtype> *stage, unsigned count, unsigned lane)
+{
+    typedef pack<Dtype> pack;
+    pack x[staged_tile<Dtype>::leaf_vectors];
+    staged_tile<Dtype>::leaf(stage, lane, x);
+    const double sum = staged_sum(
+        staged_rest(count, lane), [&] { return (double)x[0].get(0); },
+        [&](double so_far, unsigned j) { return so_far + (double)x[j / pack::count].get(j % pack::count); });
+    return staged_total(sum, count, lane);
+}
+
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void put_samples(const pack<Dtype> &made, unsigned count, char *y)
+{
+    for (unsigned k = 0; k < pack<Dtype>::count; k++)
+        if (k < count)
+            step_put_f64(Dtype, (double)made.get(k), (char *)step_aligned(true, Dtype, y + k * pack<Dtype>::size));
+}
+
+/* Writes a tile less the mean. */
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void put_tile(const pack<Dtype> *stage, double mean, char *y, unsigned count,
+                                                unsigned lane)
+{
+    typedef pack<Dtype> pack;
+    constexpr unsigned each = staged_tile<Dtype>::vectors / WARP;
+    pack made[each];
+#pragma unroll
+    for (unsigned p = 0; p < each; p++) {
+        made[p] = stage[staged_tile<Dtype>::place(p * WARP + lane)];
+#pragma unroll
+        for (unsigned k = 0; k < pack::count; k++)
+            made[p].put(k, (typename pack::number)demean_sample(Dtype, (double)made[p].get(k), mean));
+    }
+#pragma unroll
+    for (unsigned p = 0; p < each; p++) {
+        const unsigned first = (p * WARP + lane) * pack::count;
+        if (first + pack::count <= count)
+            ((pack *)y)[p * WARP + lane] = made[p];
+        else if (first < count)
+            put_samples<Dtype>(made[p], count - first, y + first * pack::size);
+    }
+}
+
+template <enum scand_dtype Dtype>
+static __global__ void __launch_bounds__(TEAM_WARPS *WARP)
+    demean_staged_rows(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct teams teams,
+                       uint64_t begin)
+{
+    typedef staged_tile<Dtype> staged;
+    extern __shared__ uint4 staged_rows_memory[];
+    __shared__ double tile_totals[TEAM_WARPS][ORDER_FAN];
+    const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, mine = warp / teams.team;
+    const unsigned member = warp % teams.team, length = (unsigned)rows.input.length;
+    const uint64_t number = (begin + blockIdx.x) * (TEAM_WARPS / teams.team) + mine;
+    const bool is_row = number < teams.rows.count;
+    const uint64_t row = teams.rows.first + (is_row ? number : 0);
+    const char *x = step_row(&rows, &rows.input, row);
+    pack<Dtype> *const stages = (pack<Dtype> *)staged_rows_memory + mine * teams.tiles * staged::vectors;
+    if (is_row)
+        for (unsigned tile = member; tile < teams.tiles; tile += teams.team)
+            staged::fetch(stages + tile * staged::vectors, x + tile * ORDER_TILE * pack<Dtype>::size,
+                          staged_count(length - tile * ORDER_TILE), lane);
+    char *y = step_row(&rows, &rows.output, row);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    if (is_row)
+        for (unsigned tile = member; tile < teams.tiles; tile += teams.team) {
+            const double total = staged_tile_total<Dtype>(stages + tile * staged::vectors,
+                                                          staged_count(length - tile * ORDER_TILE), lane);
+            if (lane == 0)
+                tile_totals[mine][tile] = total;
+        }
+    __syncthreads();
+    if (!is_row)
+        return;
+    const double total = group_total(lane < teams.tiles ? tile_totals[mine][lane] : 0.0, lane, teams.tiles);
+    const double mean = total / (double)length;
+    for (unsigned tile = member; tile < teams.tiles; tile += teams.team)
+        put_tile<Dtype>(stages + tile * staged::vectors, mean, y + tile * ORDER_TILE * pack<Dtype>::size,
+                        staged_count(length - tile * ORDER_TILE), lane);
+}
+
+static_assert((TEAM_WARPS & (TEAM_WARPS - 1)) == 0, "teams of a power of two fill a thread block");
+
+/* Returns an error where so much shared memory is not to be had, and has launched nothing then. */
+template <enum scand_dtype Dtype>
+static cudaError_t launch_staged(const struct step_rows *rows, const struct step_tiles *tiles, uint64_t begin,
+                                 uint64_t end, void *stream)
+{
+    struct teams teams = {staged_rows_of(tiles, begin, end), 1,
+                          (unsigned)((rows->input.length + ORDER_TILE - 1) / ORDER_TILE)};
+    while (teams.team < TEAM_WARPS && teams.team * TEAM_TILES < teams.tiles)
+        teams.team *= 2;
+    const unsigned at_once = TEAM_WARPS / teams.team;
+    const size_t bytes = (size_t)at_once * teams.tiles * sizeof(pack<Dtype>[staged_tile<Dtype>::vectors]);
+    cudaError_t error =
+        cudaFuncSetAttribute(demean_staged_rows<Dtype>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (!error)
+        error = cudaFuncSetAttribute(demean_staged_rows<Dtype>, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                     cudaSharedmemCarveoutMaxShared);
+    if (error)
+        return error;
+    return step_launch_each(0, (teams.rows.count + at_once - 1) / at_once, [&](uint64_t first, unsigned grid) {
+        demean_staged_rows<Dtype><<<grid, TEAM_WARPS * WARP, bytes, (cudaStream_t)stream>>>(*rows, teams, first);
+    });
+}
+
+/* True for rows that are not so short, and fit. */
+static bool are_staged(const struct step_rows *rows)
+{
+    const uint64_t length = rows->input.length;
+    return length >= STAGED_LEAST && length <= ORDER_BLOCK && length * codec_bytes(rows->input.dtype) <= STAGED_BYTES;
+}
+
 static bool are_dense(const struct step_rows *rows, enum scand_dtype dtype)
 {
     return !rows->offsets && step_is_dense(rows, &rows->input, dtype, PACK_BYTES) &&
@@ -122,6 +263,14 @@ extern "C" int demean_launch(const struct step_rows *rows, const void *params, c
                          : are_dense(rows, SCAND_DTYPE_F64) ? demean_rows<SCAND_DTYPE_F64>
                                                             : demean_rows<ANY>;
     (void)params;
+    if (kernel != demean_rows<ANY> && are_staged(rows)) {
+        const cudaError_t error = rows->input.dtype == SCAND_DTYPE_F32
+                                      ? launch_staged<SCAND_DTYPE_F32>(rows, tiles, begin, end, stream)
+                                      : launch_staged<SCAND_DTYPE_F64>(rows, tiles, begin, end, stream);
+        if (error != cudaErrorInvalidValue)
+            return error;
+        cudaGetLastError(); /* a GPU with less shared memory */
+    }
     return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
         kernel<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
     });
