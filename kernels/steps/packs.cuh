@@ -65,6 +65,23 @@ static __device__ __forceinline__ float pack_sqrt(float x)
     return x == 0 || x == INFINITY ? x : value;
 }
 
+/* True of numbers so far from the ends of the range that a quotient of two is, too. */
+static __device__ __forceinline__ bool pack_is_usual(float x)
+{
+    return (codec_bits(x) >> 23 & 0xff) - (127 - 60) <= 120;
+}
+
+/* x / b of such numbers, or of a zero x, by the steps that the compiler has for them. Its own division asks for each
+ * pair whether they are usual. */
+static __device__ __forceinline__ float pack_quotient(float x, float b)
+{
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(b));
+    inverse = __fmaf_rn(inverse, __fmaf_rn(inverse, -b, 1.0f), inverse);
+    const float near = x * inverse, rest = __fmaf_rn(near, -b, x);
+    return x == 0 ? near : __fmaf_rn(inverse, rest, near);
+}
+
 template <enum scand_dtype DTYPE> struct alignas(PACK_BYTES) pack {
     static constexpr unsigned size = DTYPE == SCAND_DTYPE_F64 ? 8 : DTYPE == SCAND_DTYPE_F32 ? 4 : 2;
     static constexpr unsigned count = PACK_BYTES / size;

@@ -122,6 +122,37 @@ static __device__ __forceinline__ number_of<CLASS> map_one(bool is_signed, numbe
     }
 }
 
+/* Quotients of several numbers: one question for all, whether they are usual, costs less than one for each. */
+static __device__ __forceinline__ void quotients(float *xs, const float *bs, unsigned count)
+{
+    bool usual = true;
+#pragma unroll
+    for (unsigned k = 0; k < count; k++)
+        usual = usual & (pack_is_usual(xs[k]) | (xs[k] == 0)) & pack_is_usual(bs[k]);
+#pragma unroll
+    for (unsigned k = 0; k < count && usual; k++)
+        xs[k] = pack_quotient(xs[k], bs[k]);
+#pragma unroll
+    for (unsigned k = 0; k < count && !usual; k++)
+        xs[k] = xs[k] / bs[k];
+}
+
+template <enum scand_class CLASS, enum map_op OP, unsigned COUNT>
+static __device__ __forceinline__ void map_all(bool is_signed, number_of<CLASS> (&xs)[COUNT],
+                                               const number_of<CLASS> (&bs)[COUNT], number_of<CLASS> high)
+{
+    constexpr unsigned together = COUNT < 4 ? COUNT : 4; /* more would take too many registers */
+    if constexpr (CLASS == SCAND_CLASS_F32 && OP == MAP_DIV) {
+#pragma unroll
+        for (unsigned k = 0; k < COUNT; k += together)
+            quotients(xs + k, bs + k, together);
+    } else {
+#pragma unroll
+        for (unsigned k = 0; k < COUNT; k++)
+            xs[k] = map_one<CLASS, OP>(is_signed, xs[k], bs[k], high);
+    }
+}
+
 /* A constant as a number of a class. */
 template <enum scand_class CLASS> static __device__ __forceinline__ number_of<CLASS> constant_of(double constant)
 {
@@ -256,12 +287,10 @@ static __device__ __forceinline__ void map_some(const struct map &map, const str
             bs[k] = by;
     }
     switch (KIND == MAP_SIMPLE ? map.op : KIND) {
-#define X(OP, WORD)                                                        \
-    case MAP_##OP:                                                         \
-        if constexpr (map_is_of(KIND, MAP_##OP)) {                         \
-            _Pragma("unroll") for (unsigned k = 0; k < count; k++) xs[k] = \
-                map_one<CLASS, MAP_##OP>(is_signed, xs[k], bs[k], high);   \
-        }                                                                  \
+#define X(OP, WORD)                                            \
+    case MAP_##OP:                                             \
+        if constexpr (map_is_of(KIND, MAP_##OP))               \
+            map_all<CLASS, MAP_##OP>(is_signed, xs, bs, high); \
         break;
         MAP_OPS(X)
 #undef X
