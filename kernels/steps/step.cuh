@@ -16,6 +16,32 @@ static __device__ __forceinline__ struct step_tile step_block_tile(const struct 
     return step_tile_at(&tiles, begin + blockIdx.x);
 }
 
+/* Element 0 of a row of several operands: as step_row, but they share divisions, and the code is short. Ragged rows
+ * have one outer dimension at most. */
+template <unsigned COUNT>
+static __device__ __forceinline__ void step_row_of_each(const struct step_rows &rows,
+                                                        const struct step_operand *const (&operands)[COUNT],
+                                                        uint64_t row, char *(&at)[COUNT])
+{
+#pragma unroll
+    for (unsigned n = 0; n < COUNT; n++)
+        at[n] = operands[n]->origin;
+#pragma unroll 1
+    for (uint32_t k = rows.outer_rank; k-- > 1;) {
+        const uint64_t next = row / rows.outer_shape[k], place = row - next * rows.outer_shape[k];
+#pragma unroll
+        for (unsigned n = 0; n < COUNT; n++)
+            at[n] += (int64_t)place * operands[n]->outer_strides[k];
+        row = next;
+    }
+#pragma unroll
+    for (unsigned n = 0; n < COUNT; n++)
+        if (operands[n]->on_line)
+            at[n] += (int64_t)step_offsets(&rows)[row] * operands[n]->stride;
+        else if (rows.outer_rank > 0)
+            at[n] += (int64_t)row * operands[n]->outer_strides[0];
+}
+
 /* True when all rows of an operand are elements of a dtype, one after another, that begin at multiples of so many
  * bytes. */
 static inline bool step_is_dense(const struct step_rows *rows, const struct step_operand *operand,

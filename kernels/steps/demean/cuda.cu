@@ -191,13 +191,13 @@ static __global__ void __launch_bounds__(TEAM_WARPS *WARP)
     const uint64_t number = (begin + blockIdx.x) * (TEAM_WARPS / teams.team) + mine;
     const bool is_row = number < teams.rows.count;
     const uint64_t row = teams.rows.first + (is_row ? number : 0);
-    const char *x = step_row(&rows, &rows.input, row);
+    char *at[2]; /* of input and output */
+    step_row_of_each(rows, {&rows.input, &rows.output}, row, at);
     pack<Dtype> *const stages = (pack<Dtype> *)staged_rows_memory + mine * teams.tiles * staged::vectors;
     if (is_row)
         for (unsigned tile = member; tile < teams.tiles; tile += teams.team)
-            staged::fetch(stages + tile * staged::vectors, x + tile * ORDER_TILE * pack<Dtype>::size,
+            staged::fetch(stages + tile * staged::vectors, at[0] + tile * ORDER_TILE * pack<Dtype>::size,
                           staged_count(length - tile * ORDER_TILE), lane);
-    char *y = step_row(&rows, &rows.output, row);
     __pipeline_commit();
     __pipeline_wait_prior(0);
     __syncwarp();
@@ -214,7 +214,7 @@ static __global__ void __launch_bounds__(TEAM_WARPS *WARP)
     const double total = group_total(lane < teams.tiles ? tile_totals[mine][lane] : 0.0, lane, teams.tiles);
     const double mean = total / (double)length;
     for (unsigned tile = member; tile < teams.tiles; tile += teams.team)
-        put_tile<Dtype>(stages + tile * staged::vectors, mean, y + tile * ORDER_TILE * pack<Dtype>::size,
+        put_tile<Dtype>(stages + tile * staged::vectors, mean, at[1] + tile * ORDER_TILE * pack<Dtype>::size,
                         staged_count(length - tile * ORDER_TILE), lane);
 }
 

@@ -130,8 +130,10 @@ template <enum scand_dtype Dtype> struct many_place {
     {
         left = rows.input.length;
         if (row < end) {
-            x = step_row(&rows, &rows.input, row);
-            y = step_row(&rows, &rows.further[DOT_OTHER], row);
+            char *at[2];
+            step_row_of_each(rows, {&rows.input, &rows.further[DOT_OTHER]}, row, at);
+            x = at[0];
+            y = at[1];
         }
     }
     __device__ __forceinline__ void advance(const struct step_rows &rows)

@@ -314,10 +314,12 @@ static __global__ void __launch_bounds__(THREADS, 4)
     part.to = To == ANY ? rows.output.dtype : To;
     part.packs = count / each;
     part.items = part.packs + count % each;
+    char *at[3];
     for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++) {
-        part.x = step_row(&rows, &rows.input, row) + tile.begin * codec_bytes(part.from);
-        part.b = other->origin ? step_row(&rows, other, row) + tile.begin * codec_bytes(part.other) : NULL;
-        part.y = step_row(&rows, &rows.output, row) + tile.begin * codec_bytes(part.to);
+        step_row_of_each(rows, {&rows.input, other, &rows.output}, row, at);
+        part.x = at[0] + tile.begin * codec_bytes(part.from);
+        part.b = other->origin ? at[1] + tile.begin * codec_bytes(part.other) : NULL;
+        part.y = at[2] + tile.begin * codec_bytes(part.to);
 #pragma unroll 1
         for (uint32_t p = threadIdx.x; p < part.items; p += map_at_once(From, CLASS) * THREADS)
             map_some<From, To, CLASS, KIND>(map, part, p);
@@ -336,7 +338,9 @@ static __global__ void __launch_bounds__(THREADS)
     elements_each(
         rows, step_block_tile(tiles, begin),
         [&](uint64_t row) {
-            struct map_line line = map_line_of(&rows, row);
+            char *at[3];
+            step_row_of_each(rows, {&rows.input, &rows.further[MAP_OTHER], &rows.output}, row, at);
+            struct map_line line = map_line_at(&rows, at[0], at[1], at[2]);
             if (From != ANY) {
                 line.from = line.other = From;
                 line.to = To;

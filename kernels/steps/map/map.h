@@ -195,13 +195,14 @@ struct map_line {
     bool aligned; /* all elements are known to lie at multiples of their size */
 };
 
-CODEC_INLINE struct map_line map_line_of(const struct step_rows *rows, uint64_t row)
+/* The line whose elements 0 are there; b of a constant may be anything. */
+CODEC_INLINE struct map_line map_line_at(const struct step_rows *rows, const char *x, const char *b, char *y)
 {
     const struct step_operand *input = &rows->input, *output = &rows->output, *other = &rows->further[MAP_OTHER];
     struct map_line line;
-    line.x = step_row(rows, input, row);
-    line.b = other->origin ? step_row(rows, other, row) : NULL;
-    line.y = step_row(rows, output, row);
+    line.x = x;
+    line.b = other->origin ? b : NULL;
+    line.y = y;
     line.x_stride = input->stride;
     line.b_stride = other->stride;
     line.y_stride = output->stride;
@@ -210,6 +211,13 @@ CODEC_INLINE struct map_line map_line_of(const struct step_rows *rows, uint64_t 
     line.to = output->dtype;
     line.aligned = false;
     return line;
+}
+
+CODEC_INLINE struct map_line map_line_of(const struct step_rows *rows, uint64_t row)
+{
+    const struct step_operand *other = &rows->further[MAP_OTHER];
+    return map_line_at(rows, step_row(rows, &rows->input, row), other->origin ? step_row(rows, other, row) : NULL,
+                       step_row(rows, &rows->output, row));
 }
 
 CODEC_INLINE void map_element(const struct map *map, const struct map_line *line, uint64_t i)
