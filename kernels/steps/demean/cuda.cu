@@ -114,18 +114,10 @@ static __global__ void __launch_bounds__(THREADS)
  * Rows in shared memory: a team of warps for each, a tile for each in turn.
  */
 
-#ifndef TEAM_WARPS
-#define TEAM_WARPS 8 /* warps of a thread block */
-#endif
-#ifndef TEAM_TILES
-#define TEAM_TILES 2 /* tiles of a warp that a team is large enough for, up to all warps of the block */
-#endif
-#ifndef STAGED_LEAST
+#define TEAM_WARPS   8 /* warps of a thread block */
+#define TEAM_TILES   2 /* tiles of a warp that a team is large enough for, up to all warps of the block */
 #define STAGED_LEAST (ORDER_TILE / 2) /* shorter rows would leave lanes without samples */
-#endif
-#ifndef STAGED_BYTES
-#define STAGED_BYTES (64 << 10) /* of a row, so that there are three in the memory of a multiprocessor */
-#endif
+#define STAGED_BYTES (64 << 10)       /* of a row, so that there are three in the memory of a multiprocessor */
 
 /* team: warps of a row. tiles: of a row, a block of order 1 at most. */
 struct teams {

@@ -104,18 +104,10 @@ static __global__ void __launch_bounds__(THREADS)
  * way, those of its next row too.
  */
 
-#ifndef MANY_WARPS
-#define MANY_WARPS 2
-#endif
-#ifndef MANY_STAGES
-#define MANY_STAGES 3 /* tiles in shared memory, of f64 one less: one is added up */
-#endif
-#ifndef MANY_ROWS
-#define MANY_ROWS 512 /* rows from which on the warps of a GPU have enough of them */
-#endif
-#ifndef MANY_SAMPLES
+#define MANY_WARPS   2
+#define MANY_STAGES  3    /* tiles in shared memory, of f64 one less: one is added up */
+#define MANY_ROWS    512  /* rows from which on the warps of a GPU have enough of them */
 #define MANY_SAMPLES 8192 /* of a warp's rows together, where they are short */
-#endif
 
 template <enum scand_dtype Dtype> struct many_stage {
     pack<Dtype> x[staged_tile<Dtype>::vectors], y[staged_tile<Dtype>::vectors];
