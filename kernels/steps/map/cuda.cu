@@ -2,7 +2,8 @@
 #include "kernels/steps/packs.cuh"
 #include "map.h"
 
-#define THREADS 256
+#define THREADS       256
+#define PACKS_AT_ONCE 4 /* of operations that take no longer than memory does */
 
 #define ANY SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled */
 
@@ -85,18 +86,43 @@ static __host__ __device__ constexpr unsigned map_each(enum scand_dtype from, en
     return from == ANY ? 4 : PACK_BYTES / widest;
 }
 
-/* Packs of each operand that a thread has on their way. Four elements of any dtype of 8 bytes are two words of 16. */
-static __host__ __device__ constexpr unsigned map_at_once(enum scand_dtype from, enum scand_class of)
-{
-    return from == ANY && of != SCAND_CLASS_F32 ? 1 : 2;
-}
-
 /* What a kernel knows of its operation: a single one, or that it is any but those which have kernels of their own. */
 #define MAP_SIMPLE MAP_CAST
 
 static __host__ __device__ constexpr bool map_is_of(enum map_op kind, enum map_op op)
 {
     return kind == MAP_SIMPLE ? op != MAP_EXP && op != MAP_LOG : op == kind;
+}
+
+/* Packs of each operand that a thread has on their way: 64 bytes, so that few threads keep the memory busy, and up to
+ * 16 numbers. Four elements of any dtype of 8 bytes are two words of 16. */
+static __host__ __device__ constexpr unsigned map_at_once(enum scand_dtype from, enum scand_dtype to,
+                                                          enum scand_class of, enum map_op kind)
+{
+    if (from == ANY)
+        return of == SCAND_CLASS_F32 ? 2 : 1;
+    return kind == MAP_SIMPLE && map_each(from, to) <= 4 ? PACKS_AT_ONCE : 2;
+}
+
+/* Packs that are decoded, computed and encoded together: all, or where numbers take many registers on the way to a
+ * result, one after the other. */
+static __host__ __device__ constexpr unsigned map_together(unsigned at_once, enum scand_class of, enum map_op kind)
+{
+    return kind == MAP_SIMPLE && (of == SCAND_CLASS_F32 || of == SCAND_CLASS_F64) ? at_once : 1;
+}
+
+/* Elements that the threads of a thread block have on their way. */
+static __host__ __device__ constexpr unsigned map_part_of(enum scand_dtype from, enum scand_dtype to,
+                                                          enum scand_class of, enum map_op kind)
+{
+    return THREADS * map_each(from, to) * map_at_once(from, to, of, kind);
+}
+
+/* Thread blocks that a multiprocessor has registers for, at least. exp is computed by some while others wait for
+ * memory. */
+static __host__ __device__ constexpr unsigned map_blocks(enum scand_dtype from, enum map_op kind)
+{
+    return from != ANY && kind == MAP_EXP ? 5 : 4;
 }
 
 /* A row's part in a tile: dtypes, and where its first elements are. */
@@ -203,34 +229,34 @@ static __device__ __forceinline__ uint64_t encoded(bool is_signed, number_of<CLA
 }
 
 /* Decodes packs of `each` elements. */
-template <enum scand_dtype Dtype, enum scand_class CLASS, unsigned EACH, unsigned AT_ONCE>
-static __device__ __forceinline__ void
-decode_packs(enum scand_dtype dtype, const struct pack_words<EACH> (&words)[AT_ONCE], number_of<CLASS> *values)
+template <enum scand_dtype Dtype, enum scand_class CLASS, unsigned EACH, unsigned COUNT>
+static __device__ __forceinline__ void decode_packs(enum scand_dtype dtype, const struct pack_words<EACH> *words,
+                                                    number_of<CLASS> (&values)[COUNT])
 {
     with_dtype<Dtype>(dtype, [&](auto constant) {
         constexpr enum scand_dtype known = decltype(constant)::value;
         if constexpr (is_of<CLASS>(class_of(known))) {
 #pragma unroll
-            for (unsigned k = 0; k < AT_ONCE * EACH; k++)
+            for (unsigned k = 0; k < COUNT; k++)
                 values[k] = decoded<known, CLASS>(words[k / EACH].template get<bytes_of(known)>(k % EACH));
         }
     });
 }
 
-template <enum scand_dtype Dtype, enum scand_class CLASS, unsigned EACH, unsigned AT_ONCE>
+template <enum scand_dtype Dtype, enum scand_class CLASS, unsigned EACH, unsigned COUNT>
 static __device__ __forceinline__ void encode_packs(enum scand_dtype dtype, bool is_signed,
-                                                    const number_of<CLASS> *values,
-                                                    struct pack_words<EACH> (&words)[AT_ONCE])
+                                                    const number_of<CLASS> (&values)[COUNT],
+                                                    struct pack_words<EACH> *words)
 {
     with_dtype<Dtype>(dtype, [&](auto constant) {
         constexpr enum scand_dtype known = decltype(constant)::value;
         if constexpr (pack_has_halves(known) && !is_of<SCAND_CLASS_SIGNED>(CLASS)) {
 #pragma unroll
-            for (unsigned k = 0; k < AT_ONCE * EACH; k += 2)
+            for (unsigned k = 0; k < COUNT; k += 2)
                 words[k / EACH].put_pair(k % EACH, pack_halves(known, (float)values[k], (float)values[k + 1]));
         } else {
 #pragma unroll
-            for (unsigned k = 0; k < AT_ONCE * EACH; k++)
+            for (unsigned k = 0; k < COUNT; k++)
                 words[k / EACH].template put<bytes_of(known)>(k % EACH, encoded<known, CLASS>(is_signed, values[k]));
         }
     });
@@ -251,12 +277,13 @@ static __device__ __forceinline__ void load_packs(const char *from, unsigned byt
     }
 }
 
-template <unsigned EACH, unsigned AT_ONCE>
+/* Stores so many packs, p, p + THREADS, ... */
+template <unsigned EACH>
 static __device__ __forceinline__ void store_packs(char *to, unsigned bytes, const struct map_part &part, uint32_t p,
-                                                   const struct pack_words<EACH> (&words)[AT_ONCE])
+                                                   const struct pack_words<EACH> *words, unsigned count)
 {
 #pragma unroll
-    for (unsigned n = 0; n < AT_ONCE; n++) {
+    for (unsigned n = 0; n < count; n++) {
         const uint32_t item = p + n * THREADS;
         if (item < part.packs)
             words[n].store(to + (size_t)item * (EACH * bytes), bytes);
@@ -265,25 +292,21 @@ static __device__ __forceinline__ void store_packs(char *to, unsigned bytes, con
     }
 }
 
-/* Some items of a row: all are read before the first one is written, which may be where x is. */
-template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS, enum map_op KIND>
-static __device__ __forceinline__ void map_some(const struct map &map, const struct map_part &part, uint32_t p)
+/* Computes what has been read, COUNT elements, and writes it. */
+template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS, enum map_op KIND, unsigned COUNT>
+static __device__ __forceinline__ void map_words(const struct map &map, const struct map_part &part, uint32_t p,
+                                                 struct pack_words<map_each(From, To)> *words,
+                                                 const struct pack_words<map_each(From, To)> *further)
 {
-    constexpr unsigned each = map_each(From, To), at_once = map_at_once(From, CLASS), count = at_once * each;
     const bool is_signed = codec_class(part.from) == SCAND_CLASS_SIGNED;
     const number_of<CLASS> high = constant_of<CLASS>(map.high), by = constant_of<CLASS>(map.by);
-    struct pack_words<each> words[at_once] = {}, further[at_once] = {
-    };
-    number_of<CLASS> xs[count], bs[count];
-    load_packs(part.x, codec_bytes(part.from), part, p, words);
-    if (KIND == MAP_SIMPLE && part.b)
-        load_packs(part.b, codec_bytes(part.other), part, p, further);
+    number_of<CLASS> xs[COUNT], bs[COUNT];
     decode_packs<From, CLASS>(part.from, words, xs);
     if (KIND == MAP_SIMPLE && part.b) {
         decode_packs<From, CLASS>(part.other, further, bs);
     } else {
 #pragma unroll
-        for (unsigned k = 0; k < count; k++)
+        for (unsigned k = 0; k < COUNT; k++)
             bs[k] = by;
     }
     switch (KIND == MAP_SIMPLE ? map.op : KIND) {
@@ -296,11 +319,28 @@ static __device__ __forceinline__ void map_some(const struct map &map, const str
 #undef X
     }
     encode_packs<To, CLASS>(part.to, is_signed, xs, words);
-    store_packs(part.y, codec_bytes(part.to), part, p, words);
+    store_packs(part.y, codec_bytes(part.to), part, p, words, COUNT / map_each(From, To));
+}
+
+/* Some items of a row: all are read before the first one is written, which may be where x is. */
+template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS, enum map_op KIND>
+static __device__ __forceinline__ void map_some(const struct map &map, const struct map_part &part, uint32_t p)
+{
+    constexpr unsigned each = map_each(From, To), at_once = map_at_once(From, To, CLASS, KIND);
+    constexpr unsigned together = map_together(at_once, CLASS, KIND);
+    struct pack_words<each> words[at_once] = {}, further[at_once] = {
+    };
+    load_packs(part.x, codec_bytes(part.from), part, p, words);
+    if (KIND == MAP_SIMPLE && part.b)
+        load_packs(part.b, codec_bytes(part.other), part, p, further);
+#pragma unroll
+    for (unsigned n = 0; n < at_once; n += together)
+        if (n == 0 || p + n * THREADS < part.items)
+            map_words<From, To, CLASS, KIND, together * each>(map, part, p + n * THREADS, words + n, further + n);
 }
 
 template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS, enum map_op KIND>
-static __global__ void __launch_bounds__(THREADS, 4)
+static __global__ void __launch_bounds__(THREADS, map_blocks(From, KIND))
     map_packs(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct map map,
               const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
@@ -321,7 +361,7 @@ static __global__ void __launch_bounds__(THREADS, 4)
         part.b = other->origin ? at[1] + tile.begin * codec_bytes(part.other) : NULL;
         part.y = at[2] + tile.begin * codec_bytes(part.to);
 #pragma unroll 1
-        for (uint32_t p = threadIdx.x; p < part.items; p += map_at_once(From, CLASS) * THREADS)
+        for (uint32_t p = threadIdx.x; p < part.items; p += map_at_once(From, To, CLASS, KIND) * THREADS)
             map_some<From, To, CLASS, KIND>(map, part, p);
     }
 }
@@ -402,13 +442,25 @@ static map_kernel_function *tiles_of(const struct step_rows *rows)
     X(F32, I32)      \
     X(I32, F32)
 
+/* A kernel, and the elements that a thread block of it takes at once. 0: it goes through its tile. */
+struct map_choice {
+    map_kernel_function *kernel;
+    unsigned part;
+};
+
+template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS, enum map_op KIND>
+static struct map_choice packs_of()
+{
+    return {map_packs<From, To, CLASS, KIND>, KIND == MAP_SIMPLE ? map_part_of(From, To, CLASS, KIND) : 0};
+}
+
 /* exp and log are in kernels of their own: they need more registers than others. */
 template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS>
-static map_kernel_function *packs_of_floats(enum map_op op)
+static struct map_choice packs_of_floats(enum map_op op)
 {
-    return op == MAP_EXP   ? map_packs<From, To, CLASS, MAP_EXP>
-           : op == MAP_LOG ? map_packs<From, To, CLASS, MAP_LOG>
-                           : map_packs<From, To, CLASS, MAP_SIMPLE>;
+    return op == MAP_EXP   ? packs_of<From, To, CLASS, MAP_EXP>()
+           : op == MAP_LOG ? packs_of<From, To, CLASS, MAP_LOG>()
+                           : packs_of<From, To, CLASS, MAP_SIMPLE>();
 }
 
 /* True when all rows of an operand begin where a pack of its dtype may. */
@@ -427,16 +479,16 @@ static bool takes_packs(const struct step_rows *rows, const struct step_tiles *t
            (!rows->further[MAP_OTHER].origin || is_packed(rows, &rows->further[MAP_OTHER], each));
 }
 
-static map_kernel_function *packs_of_any(enum scand_class of, enum map_op op)
+static struct map_choice packs_of_any(enum scand_class of, enum map_op op)
 {
     if (of == SCAND_CLASS_F32)
         return packs_of_floats<ANY, ANY, SCAND_CLASS_F32>(op);
     if (of == SCAND_CLASS_F64)
         return packs_of_floats<ANY, ANY, SCAND_CLASS_F64>(op);
-    return map_packs<ANY, ANY, SCAND_CLASS_SIGNED, MAP_SIMPLE>;
+    return packs_of<ANY, ANY, SCAND_CLASS_SIGNED, MAP_SIMPLE>();
 }
 
-static map_kernel_function *choose_kernel(const struct step_rows *rows, enum map_op op, const struct step_tiles *tiles)
+static struct map_choice choose_kernel(const struct step_rows *rows, enum map_op op, const struct step_tiles *tiles)
 {
     const struct step_operand *other = &rows->further[MAP_OTHER];
     const enum scand_dtype from = rows->input.dtype, to = rows->output.dtype;
@@ -448,18 +500,45 @@ static map_kernel_function *choose_kernel(const struct step_rows *rows, enum map
 #define X(FROM, TO)                                                                \
     if (simple && alike && from == SCAND_DTYPE_##FROM && to == SCAND_DTYPE_##TO && \
         takes_packs(rows, tiles, map_each(from, to)))                              \
-        return map_packs<SCAND_DTYPE_##FROM, SCAND_DTYPE_##TO, class_of(SCAND_DTYPE_##FROM), MAP_SIMPLE>;
+        return packs_of<SCAND_DTYPE_##FROM, SCAND_DTYPE_##TO, class_of(SCAND_DTYPE_##FROM), MAP_SIMPLE>();
     MAP_PACKS(X)
 #undef X
-    return takes_packs(rows, tiles, map_each(ANY, ANY)) ? packs_of_any(codec_class(from), op) : tiles_of(rows);
+    if (takes_packs(rows, tiles, map_each(ANY, ANY)))
+        return packs_of_any(codec_class(from), op);
+    return {tiles_of(rows), 0};
+}
+
+/* Tiles along rows in parts of so many elements. The threads of a block that has one such part wait for memory once,
+ * and another block takes their place, where a loop would wait for it again and again. Of exp and log the loop goes on:
+ * their instructions are what takes time, and those that begin a block would be added. */
+static struct step_tiles parts_of(const struct step_tiles *tiles, unsigned part)
+{
+    struct step_tiles parts = *tiles;
+    if (part == 0 || tiles->tiling.elements <= part || tiles->tiling.elements % part != 0)
+        return parts;
+    parts.tiling.elements = part;
+    parts.per_row = tiles->length / part + (tiles->length % part > 0);
+    parts.tile_count = tiles->tile_count / tiles->per_row * parts.per_row;
+    return parts;
+}
+
+/* The first part of a tile, by numbers. */
+static uint64_t part_number(const struct step_tiles *tiles, const struct step_tiles *parts, uint64_t tile)
+{
+    if (parts->per_row == tiles->per_row)
+        return tile;
+    return tile / tiles->per_row * parts->per_row +
+           tile % tiles->per_row * (tiles->tiling.elements / parts->tiling.elements);
 }
 
 extern "C" int map_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
                           uint64_t begin, uint64_t end, void *stream)
 {
     const struct map map = *(const struct map *)params;
-    map_kernel_function *const kernel = choose_kernel(rows, map.op, tiles);
-    return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
-        kernel<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, map, *tiles, first);
-    });
+    const struct map_choice choice = choose_kernel(rows, map.op, tiles);
+    const struct step_tiles parts = parts_of(tiles, choice.part);
+    return step_launch_each(part_number(tiles, &parts, begin), part_number(tiles, &parts, end),
+                            [&](uint64_t first, unsigned grid) {
+                                choice.kernel<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, map, parts, first);
+                            });
 }
