@@ -101,6 +101,8 @@ static __host__ __device__ constexpr unsigned map_at_once(enum scand_dtype from,
 {
     if (from == ANY)
         return of == SCAND_CLASS_F32 ? 2 : 1;
+    if (kind == MAP_EXP)
+        return 1;
     return kind == MAP_SIMPLE && map_each(from, to) <= 4 ? PACKS_AT_ONCE : 2;
 }
 
@@ -111,18 +113,22 @@ static __host__ __device__ constexpr unsigned map_together(unsigned at_once, enu
     return kind == MAP_SIMPLE && (of == SCAND_CLASS_F32 || of == SCAND_CLASS_F64) ? at_once : 1;
 }
 
-/* Elements that the threads of a thread block have on their way. */
+/* Elements that the threads of a thread block have on their way, if it ends with them; 0: it goes through its tile, as
+ * for exp, log and quotients, whose instructions take more time than memory, and for halves, of which that is little.
+ */
 static __host__ __device__ constexpr unsigned map_part_of(enum scand_dtype from, enum scand_dtype to,
-                                                          enum scand_class of, enum map_op kind)
+                                                          enum scand_class of, enum map_op op)
 {
-    return THREADS * map_each(from, to) * map_at_once(from, to, of, kind);
+    if (op == MAP_EXP || op == MAP_LOG || op == MAP_DIV || map_each(from, to) > 4)
+        return 0;
+    return THREADS * map_each(from, to) * map_at_once(from, to, of, MAP_SIMPLE);
 }
 
 /* Thread blocks that a multiprocessor has registers for, at least. exp is computed by some while others wait for
  * memory. */
 static __host__ __device__ constexpr unsigned map_blocks(enum scand_dtype from, enum map_op kind)
 {
-    return from != ANY && kind == MAP_EXP ? 5 : 4;
+    return from != ANY && kind == MAP_EXP ? 6 : 4;
 }
 
 /* A row's part in a tile: dtypes, and where its first elements are. */
@@ -449,18 +455,18 @@ struct map_choice {
 };
 
 template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS, enum map_op KIND>
-static struct map_choice packs_of()
+static struct map_choice packs_of(enum map_op op)
 {
-    return {map_packs<From, To, CLASS, KIND>, KIND == MAP_SIMPLE ? map_part_of(From, To, CLASS, KIND) : 0};
+    return {map_packs<From, To, CLASS, KIND>, map_part_of(From, To, CLASS, op)};
 }
 
 /* exp and log are in kernels of their own: they need more registers than others. */
 template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS>
 static struct map_choice packs_of_floats(enum map_op op)
 {
-    return op == MAP_EXP   ? packs_of<From, To, CLASS, MAP_EXP>()
-           : op == MAP_LOG ? packs_of<From, To, CLASS, MAP_LOG>()
-                           : packs_of<From, To, CLASS, MAP_SIMPLE>();
+    return op == MAP_EXP   ? packs_of<From, To, CLASS, MAP_EXP>(op)
+           : op == MAP_LOG ? packs_of<From, To, CLASS, MAP_LOG>(op)
+                           : packs_of<From, To, CLASS, MAP_SIMPLE>(op);
 }
 
 /* True when all rows of an operand begin where a pack of its dtype may. */
@@ -485,7 +491,7 @@ static struct map_choice packs_of_any(enum scand_class of, enum map_op op)
         return packs_of_floats<ANY, ANY, SCAND_CLASS_F32>(op);
     if (of == SCAND_CLASS_F64)
         return packs_of_floats<ANY, ANY, SCAND_CLASS_F64>(op);
-    return packs_of<ANY, ANY, SCAND_CLASS_SIGNED, MAP_SIMPLE>();
+    return packs_of<ANY, ANY, SCAND_CLASS_SIGNED, MAP_SIMPLE>(op);
 }
 
 static struct map_choice choose_kernel(const struct step_rows *rows, enum map_op op, const struct step_tiles *tiles)
@@ -500,7 +506,7 @@ static struct map_choice choose_kernel(const struct step_rows *rows, enum map_op
 #define X(FROM, TO)                                                                \
     if (simple && alike && from == SCAND_DTYPE_##FROM && to == SCAND_DTYPE_##TO && \
         takes_packs(rows, tiles, map_each(from, to)))                              \
-        return packs_of<SCAND_DTYPE_##FROM, SCAND_DTYPE_##TO, class_of(SCAND_DTYPE_##FROM), MAP_SIMPLE>();
+        return packs_of<SCAND_DTYPE_##FROM, SCAND_DTYPE_##TO, class_of(SCAND_DTYPE_##FROM), MAP_SIMPLE>(op);
     MAP_PACKS(X)
 #undef X
     if (takes_packs(rows, tiles, map_each(ANY, ANY)))
@@ -509,8 +515,7 @@ static struct map_choice choose_kernel(const struct step_rows *rows, enum map_op
 }
 
 /* Tiles along rows in parts of so many elements. The threads of a block that has one such part wait for memory once,
- * and another block takes their place, where a loop would wait for it again and again. Of exp and log the loop goes on:
- * their instructions are what takes time, and those that begin a block would be added. */
+ * and another block takes their place, where a loop would wait for it again and again. */
 static struct step_tiles parts_of(const struct step_tiles *tiles, unsigned part)
 {
     struct step_tiles parts = *tiles;
