@@ -211,27 +211,11 @@ DEVICE void store_relaxed_v2(unsigned long long *address, unsigned long long a, 
     asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" : : "l"(address), "l"(a), "l"(b) : "memory");
 }
 
-/* cp.async of 16 bytes to shared memory, past the L1 cache: 8.0. */
-DEVICE void cp_async_16(unsigned target, const void *source)
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(target), "l"(source) : "memory");
-#endif
-}
-
-/* cp.async of the first `size` of 16 bytes; the others become zeros: 8.0. */
+/* cp.async of the first `size` of 16 bytes to shared memory, past the L1 cache; the others become zeros: 8.0. */
 DEVICE void cp_async_16_zfill(unsigned target, const void *source, int size)
 {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(target), "l"(source), "r"(size) : "memory");
-#endif
-}
-
-/* cp.async of 4 bytes: 8.0. */
-DEVICE void cp_async_4(unsigned target, const void *source)
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(target), "l"(source) : "memory");
 #endif
 }
 

@@ -31,9 +31,9 @@ enum { FROM_AHEAD = 1, FROM_BEHIND = 2, LINES = 4 };
 struct window {
     struct triangle_sums totals[CHUNKS][SEGMENTS_MAX];
     struct triangle_sums groups[WARPS_MAX];
-    double starts[SEGMENTS_MAX * LINES],
-        slopes[SEGMENTS_MAX * LINES]; /* lines of the chunk whose outputs are written */
-    double sums[];                    /* a ring of chunks */
+    double starts[SEGMENTS_MAX * LINES]; /* lines of the chunk whose outputs are written */
+    double slopes[SEGMENTS_MAX * LINES];
+    double sums[]; /* a ring of chunks */
 };
 
 /* A chunk is 1 << chunk_shift samples and a segment 1 << shift, of which the network joins so many leaves. */
