@@ -1,5 +1,6 @@
 /*
- * Packs: 16 bytes of floats of one dtype, one after another, that a thread reads or writes at once.
+ * Packs are elements of one dtype, one after another, that a thread reads or writes at once: 16 bytes of floats
+ * (pack), or a few elements of any dtype (pack_words).
  */
 #ifndef KERNELS_STEPS_PACKS_CUH
 #define KERNELS_STEPS_PACKS_CUH
@@ -211,12 +212,5 @@ template <unsigned EACH> struct pack_words {
         }
     }
 };
-
-/* True when rows can be read and written in packs of a dtype. */
-static inline bool pack_has_dtype(enum scand_dtype dtype)
-{
-    return dtype == SCAND_DTYPE_F32 || dtype == SCAND_DTYPE_F64 || dtype == SCAND_DTYPE_F16 ||
-           dtype == SCAND_DTYPE_BF16;
-}
 
 #endif

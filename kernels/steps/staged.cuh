@@ -1,6 +1,6 @@
 /*
- * Tiles of dense rows on their way into shared memory, past registers: 16 bytes at a time, as they are. There a lane
- * reads its leaf, without two lanes that read at once using the same banks.
+ * Tiles of dense rows go into shared memory past registers, 16 bytes at a time, as they are. There a lane reads its
+ * leaf; lanes that read at once use different banks.
  */
 #ifndef KERNELS_STEPS_STAGED_CUH
 #define KERNELS_STEPS_STAGED_CUH

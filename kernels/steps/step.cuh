@@ -1,5 +1,5 @@
 /*
- * Tiles on a GPU: a thread block for each, in launches of as many as a grid may have.
+ * Tiles on a GPU have a thread block each, in launches of STEP_GRID_MAX at most.
  */
 #ifndef KERNELS_STEPS_STEP_CUH
 #define KERNELS_STEPS_STEP_CUH
@@ -9,6 +9,13 @@
 #include "kernels/steps/step.h"
 
 #define STEP_GRID_MAX (UINT64_C(1) << 30)
+
+/* Thread blocks that a multiprocessor is to have registers for; one of 7.5 has no more than 1,024 threads. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define STEP_BLOCKS(THREADS, BLOCKS) ((BLOCKS) * (THREADS) > 1024 ? 1024 / (THREADS) : (BLOCKS))
+#else
+#define STEP_BLOCKS(THREADS, BLOCKS) (BLOCKS)
+#endif
 
 /* The tile of this thread block. */
 static __device__ __forceinline__ struct step_tile step_block_tile(const struct step_tiles &tiles, uint64_t begin)

@@ -52,7 +52,7 @@ static const struct {
     int capability, shared_kib;
 } architectures[ARCHITECTURES] = {{75, 64}, {80, 163}, {86, 99}, {89, 99}, {90, 227}, {100, 227}, {120, 99}};
 
-#define STRIPS_MAX    (UINT64_C(1) << 26) /* strips at most, whose numbers are 32 bits */
+#define BOX_TILES_MAX (UINT64_C(1) << 26) /* tiles of boxes at most, whose numbers are 32 bits */
 #define LINES_MAX     (UINT64_C(1) << 30) /* lines at most, likewise, of leaves that the input lies in */
 #define WIDE_SUMS_MAX 81920               /* samples of a row that a cluster holds with sums of 8 bytes */
 #define BOXES_MIN     1                   /* tiles of boxes for each SM; */
@@ -269,7 +269,7 @@ static uint64_t facts_of_layout(const struct scan_plan *plan)
 static bool has_maps(const struct scan_plan *plan, const struct select_device *device)
 {
     return device->shared_max >= SELECT_COLUMNS_TMA_BYTES && scan_plan_has_maps(plan) && plan->length >= ORDER_TILE &&
-           scan_plan_boxes(plan) * scan_tiles(plan->length) < STRIPS_MAX;
+           scan_plan_boxes(plan) * scan_tiles(plan->length) < BOX_TILES_MAX;
 }
 
 /* True when columns suit TMA. In one pass by f32 they may be of any length. Else tiles are to be full, but for a

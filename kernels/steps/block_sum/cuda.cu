@@ -40,7 +40,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* Pairs, of whose outputs a thread makes half a pack. */
 template <enum scand_dtype DTYPE>
-static __global__ void __launch_bounds__(THREADS, 6)
+static __global__ void __launch_bounds__(THREADS, STEP_BLOCKS(THREADS, 6))
     block_sum_pairs(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct block_sum block_sum,
                     const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {

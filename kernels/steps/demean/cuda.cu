@@ -117,7 +117,7 @@ static __global__ void __launch_bounds__(THREADS)
 #define TEAM_WARPS   8 /* warps of a thread block */
 #define TEAM_TILES   2 /* tiles of a warp that a team is large enough for, up to all warps of the block */
 #define STAGED_LEAST (ORDER_TILE / 2) /* shorter rows would leave lanes without samples */
-#define STAGED_BYTES (64 << 10)       /* of a row, so that there are three in the memory of a multiprocessor */
+#define STAGED_BYTES (64 << 10)       /* of a row, so that a multiprocessor of 9.0 has memory for three thread blocks */
 
 /* team: warps of a row. tiles: of a row, a block of order 1 at most. */
 struct teams {

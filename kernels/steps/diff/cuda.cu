@@ -7,7 +7,7 @@
 
 /* Floats of one dtype, one after another: a thread has a pack of samples and the one before it. */
 template <enum scand_dtype DTYPE>
-static __global__ void __launch_bounds__(THREADS, 6)
+static __global__ void __launch_bounds__(THREADS, STEP_BLOCKS(THREADS, 6))
     diff_packs(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct diff diff,
                const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {

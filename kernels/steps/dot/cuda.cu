@@ -1,12 +1,12 @@
 /*
- * By how many rows there are and how they lie: a warp for each of many dense rows, whose samples pass through shared
- * memory as they are; a warp for each row, or a thread block for each row, whose products do; or a thread for each of
- * several rows that are neighbours in memory.
+ * Who computes a row depends on how many there are and how they lie. Of many dense rows a warp takes some, whose
+ * samples pass through shared memory as they are. Of others a warp or a thread block takes each, and their products
+ * pass through it. Rows that are neighbours in memory have a thread each.
  */
 #include "dot.h"
 #include "kernels/steps/staged.cuh"
 
-/* Two rows; lane: of its warp. */
+/* Two rows. */
 struct pair {
     const struct step_operand *x, *y;
     const char *x0, *y0;

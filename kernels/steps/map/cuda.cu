@@ -94,8 +94,9 @@ static __host__ __device__ constexpr bool map_is_of(enum map_op kind, enum map_o
     return kind == MAP_SIMPLE ? op != MAP_EXP && op != MAP_LOG : op == kind;
 }
 
-/* Packs of each operand that a thread has on their way: 64 bytes, so that few threads keep the memory busy, and up to
- * 16 numbers. Four elements of any dtype of 8 bytes are two words of 16. */
+/* Packs of each operand that a thread has on their way: mostly 64 bytes, so that few threads keep the memory busy;
+ * fewer of exp, log and halves, whose numbers take registers. Four elements of any dtype of 8 bytes are two words
+ * of 16. */
 static __host__ __device__ constexpr unsigned map_at_once(enum scand_dtype from, enum scand_dtype to,
                                                           enum scand_class of, enum map_op kind)
 {
@@ -234,7 +235,7 @@ static __device__ __forceinline__ uint64_t encoded(bool is_signed, number_of<CLA
     return bits;
 }
 
-/* Decodes packs of `each` elements. */
+/* Decodes COUNT elements, which lie in packs of EACH. */
 template <enum scand_dtype Dtype, enum scand_class CLASS, unsigned EACH, unsigned COUNT>
 static __device__ __forceinline__ void decode_packs(enum scand_dtype dtype, const struct pack_words<EACH> *words,
                                                     number_of<CLASS> (&values)[COUNT])
@@ -346,7 +347,7 @@ static __device__ __forceinline__ void map_some(const struct map &map, const str
 }
 
 template <enum scand_dtype From, enum scand_dtype To, enum scand_class CLASS, enum map_op KIND>
-static __global__ void __launch_bounds__(THREADS, map_blocks(From, KIND))
+static __global__ void __launch_bounds__(THREADS, STEP_BLOCKS(THREADS, map_blocks(From, KIND)))
     map_packs(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct map map,
               const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {

@@ -29,7 +29,8 @@ using deep = form<1, 4, 48, 3>; /* others, as there are fewer thread blocks that
 using plain = form<1, 4, 4, 4>; /* samples that take many instructions each */
 
 /* Areas are cut into parts of rows, and these into parts of bins. No part crosses a multiple of `along` rows, counted
- * from `base`: within it, rows are equally far apart and have the same index. */
+ * from `base`: within it, rows have the same index and, where lanes may have several rows, are equally far
+ * apart. */
 struct cut {
     struct step_tile area;
     uint64_t base, along;
@@ -56,7 +57,7 @@ template <class Form> static __device__ struct block_part part_of(const struct c
             cut.area.end - begin < BINS ? (unsigned)(cut.area.end - begin) : BINS};
 }
 
-/* Samples of a batch by their bins, in ascending order in each bin. */
+/* Where the lists of a batch lie, in which samples are by their bins, in ascending order in each. */
 template <class Form> struct lists {
     uint32_t cursors[BINS * Form::warps]; /* of each bin and warp, which looks up a stretch of the samples */
     uint32_t totals[Form::warps];

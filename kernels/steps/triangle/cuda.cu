@@ -25,7 +25,7 @@ static_assert(WARP == TRIANGLE_FAN, "a group for each warp");
  * banks. PADDED(at + WARP) is PADDED(at) + PADDED(WARP). */
 #define PADDED(AT) ((AT) + (AT) / 32)
 
-/* Bits for sums that an output takes from other segments than its own. */
+/* Bits for sums that an output takes from other segments than its own, and how many lines they make. */
 enum { FROM_AHEAD = 1, FROM_BEHIND = 2, LINES = 4 };
 
 struct window {
