@@ -6,7 +6,7 @@
 #define PROTOCOL_LOCAL_H
 
 #include "connection.h"
-#include "status.h"
+#include "messages.h"
 
 /* A service with one client, which is this program. */
 struct local;
@@ -19,7 +19,13 @@ struct local_library {
     /* The functions that carry bytes to the service and back; their context is the service, which ends with the
      * connection. Work that can be done at once is done while bytes are written or read. */
     struct carrier carrier;
-    /* True when something can be read, or is to be done by reading. */
+    /* Takes a job as if its job.submit had been written, and returns true; false: it has to be written. Nothing may
+     * wait to be written, and the params are such as a message could bring. */
+    bool (*submit)(struct local *local, uint32_t msgid, const struct msg_job_submit_params *params);
+    /* Gives the result of a job that has ended, which comes before what is read next, or was in the latest call.
+     * Returns false if there is none. */
+    bool (*result)(struct local *local, uint32_t *msgid, struct msg_job_submit_result *result);
+    /* True when there is a result, something can be read, or is to be done by reading. */
     bool (*is_ready)(const struct local *local);
     /* The time of clock_us at which something is to be done by reading; UINT64_MAX: none. */
     uint64_t (*due_us)(const struct local *local);

@@ -397,6 +397,10 @@ int local_choose(struct scand *daemon, enum scand_local *out);
 int local_prepare(struct scand *daemon);
 /* Makes the connection; what it has on failure, session_drop ends. */
 int local_connect(struct scand *daemon);
+/* Hands over a job without a message. Returns false where one has to be sent. */
+bool local_submit(const struct scand_job *job);
+/* Gives the result of a job that has ended, for which there is no message. Returns false if there is none. */
+bool local_result(const struct scand *daemon, uint32_t *msgid, struct msg_job_submit_result *result);
 /* True when the service has something to be read, or is to be called by reading. */
 bool local_is_ready(const struct scand *daemon);
 /* Returns when the service is to be called, by clock_ms; INT64_MAX: it need not be, or there is a daemon. */
@@ -464,6 +468,9 @@ void buffers_end(struct scand *daemon);
 /* Makes a job's params ready to be sent, or sent again. */
 int job_make_ready(struct scand_job *job);
 int job_submit(struct scand_job *job);
+/* Receives results of jobs from the service in this process; they come before what its connection has received. Returns
+ * whether there were some. */
+bool job_results_receive(struct scand *daemon);
 void job_set_times(struct scand_job *job, const struct msg_job_submit_result *result);
 
 /* repeat.c */

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,27 @@ int local_connect(struct scand *daemon)
     if (epoll_ctl(daemon->epoll, EPOLL_CTL_ADD, daemon->wake, &event) && errno != EEXIST)
         return session_fail(daemon, -ENOMEM, "cannot watch what is computed in this process: %s", strerror(errno));
     return 0;
+}
+
+/* True when a message would bring the params as they are, with nothing for its reader to refuse: the library has
+ * checked the rest. A coefficient of -0 would be left out. */
+static bool is_as_read(const struct msg_job_submit_params *params)
+{
+    return params->deadline_ms <= LIMIT_DEADLINE_MS && params->algorithm[0] == '\0' && params->then_count == 0 &&
+           !(params->coefficient == 0 && signbit(params->coefficient));
+}
+
+bool local_submit(const struct scand_job *job)
+{
+    const struct scand *daemon = job->daemon;
+    return daemon->local && job->method == METHOD_job_submit && is_as_read(&job->params.submit) &&
+           !connection_has_output(daemon->connection) &&
+           daemon->local->submit(daemon->service, job->pending.msgid, &job->params.submit);
+}
+
+bool local_result(const struct scand *daemon, uint32_t *msgid, struct msg_job_submit_result *result)
+{
+    return daemon->local->result(daemon->service, msgid, result);
 }
 
 bool local_is_ready(const struct scand *daemon)

@@ -9,23 +9,47 @@ void job_set_times(struct scand_job *job, const struct msg_job_submit_result *re
                                       result->total_us};
 }
 
+static void job_succeeded(struct scand_job *job, const struct msg_job_submit_result *result)
+{
+    struct error outcome;
+    error_clear(&outcome);
+    job_set_times(job, result);
+    job->daemon->spin_end_us = 0;
+    job_answered(job, &outcome);
+}
+
 static int job_done(struct scand *daemon, struct pending *pending, const struct message *message, struct error *error)
 {
     struct scand_job *job = (struct scand_job *)pending; /* a job begins with its pending */
     struct error outcome;
     struct msg_job_submit_result result;
-    error_clear(&outcome);
-    if (message->failed) {
-        if (answer_read_failure(message, &outcome, error))
-            return -EBADMSG;
-    } else {
+    if (!message->failed) {
         if (message_read(message, &msg_job_submit_result_type, &result, error))
             return -EBADMSG;
-        job_set_times(job, &result);
+        job_succeeded(job, &result);
+        return 0;
     }
+    error_clear(&outcome);
+    if (answer_read_failure(message, &outcome, error))
+        return -EBADMSG;
     daemon->spin_end_us = 0;
     job_answered(job, &outcome);
     return 0;
+}
+
+bool job_results_receive(struct scand *daemon)
+{
+    struct msg_job_submit_result result;
+    uint32_t msgid;
+    bool some = false;
+    for (; local_result(daemon, &msgid, &result); some = true) {
+        struct pending *pending = pending_find(daemon, msgid);
+        if (!pending)
+            continue;
+        pending_remove(daemon, pending);
+        job_succeeded((struct scand_job *)pending, &result);
+    }
+    return some;
 }
 
 /* Sets the time that is left for the job to start, which runs on while the daemon is away. */
@@ -91,7 +115,8 @@ int job_submit(struct scand_job *job)
         return code;
     job->pending = (struct pending){.msgid = session_next_msgid(daemon, 0), .done = job_done};
     job->index = 0;
-    code = session_send(daemon, job->pending.msgid, &(struct call){.method = job->method, .params = &job->params});
+    if (!local_submit(job))
+        code = session_send(daemon, job->pending.msgid, &(struct call){.method = job->method, .params = &job->params});
     job->attempts++;
     if (code && code != -EPIPE)
         return code;

@@ -73,7 +73,8 @@ static int local_receive(struct scand *daemon)
 {
     (void)session_flush(daemon);
     int code = connection_receive(daemon->connection);
-    if (code == -EAGAIN)
+    const bool some = job_results_receive(daemon);
+    if (code == -EAGAIN && !some)
         return code;
     session_wake_reader(daemon);
     return input_handle(daemon, code);

@@ -248,3 +248,19 @@ int service_input(struct client *client, uint64_t end_us)
         return -EBADMSG;
     return r == 1 && !client->paused;
 }
+
+bool service_submit(struct client *client, uint32_t msgid, const struct msg_job_submit_params *params)
+{
+    struct service *service = client->service;
+    struct call call;
+    client->paused = service_is_clogged(client);
+    if (client->failed || client->paused || !client->admitted || !client->greeted ||
+        connection_fd_count(client->connection) > 0)
+        return false;
+    service->now_us = service->ops->now_us(service->context);
+    call_begin(&call, client, msgid);
+    if (handle_job_submit(&call, params))
+        reply_failure(client, msgid, &call.error);
+    service_pump(service);
+    return true;
+}

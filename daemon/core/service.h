@@ -67,17 +67,20 @@ struct client {
     struct client_counters counters;
     struct connection *connection; /* NULL once the client is gone */
     void *peer;                    /* end of the connection at the loop (net/peer.h) */
-    struct user *user;             /* held */
-    char name[LIMIT_NAME_BYTES];   /* the name that the client gives itself */
-    bool admitted;         /* the connection is within its user's quota, and one of those that are free for it */
-    bool greeted;          /* hello was accepted */
-    bool strict;           /* hello asked for errors about unknown fields */
-    uint64_t waiting_fds;  /* descriptors that have come and were not taken */
-    uint64_t unread_bytes; /* bytes of answers that have not been sent, */
-    uint64_t unread_fds;   /* and descriptors that go with them */
-    bool failed;           /* the client broke the protocol: nothing more is read from it */
-    bool paused;           /* the client does not read its answers: its requests wait until it does */
-    unsigned holds;        /* references of the connection, jobs and work */
+    /* Takes the result of a job for the client, which has no message then; it returns false where one is to be sent.
+     * NULL: all results are sent. */
+    bool (*take_result)(void *peer, uint32_t msgid, const struct msg_job_submit_result *result);
+    struct user *user;           /* held */
+    char name[LIMIT_NAME_BYTES]; /* the name that the client gives itself */
+    bool admitted;               /* the connection is within its user's quota, and one of those that are free for it */
+    bool greeted;                /* hello was accepted */
+    bool strict;                 /* hello asked for errors about unknown fields */
+    uint64_t waiting_fds;        /* descriptors that have come and were not taken */
+    uint64_t unread_bytes;       /* bytes of answers that have not been sent, */
+    uint64_t unread_fds;         /* and descriptors that go with them */
+    bool failed;                 /* the client broke the protocol: nothing more is read from it */
+    bool paused;                 /* the client does not read its answers: its requests wait until it does */
+    unsigned holds;              /* references of the connection, jobs and work */
     struct buffer *buffers;
     struct device *home; /* device of the latest device buffer; NULL: there is none */
     size_t buffer_count; /* buffers, with those that are being made or waited for */
@@ -192,6 +195,9 @@ uint64_t service_charge(struct service *service, struct user *user, uint64_t sin
  * of them. 1: some are left for another turn; 0: none are, or the client is paused: they wait until output has been
  * sent; -errno: read no more, flush the output, then close. */
 int service_input(struct client *client, uint64_t end_us);
+/* Takes a job of a client that is in this process, which brings no message, and answers it as if one had come. Returns
+ * false, with nothing done, where it has to come as a message. */
+bool service_submit(struct client *client, uint32_t msgid, const struct msg_job_submit_params *params);
 /* Notes that output of the client is about to be sent: its later requests may be sent with knowledge of that output. */
 void service_sends(struct client *client);
 /* Notes that output has been sent. */

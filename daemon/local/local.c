@@ -34,6 +34,18 @@
 /* Memory that buffers gave back and that is kept for the next ones: the rest is the system's again. */
 #define KEEP_BYTES MIB(256)
 
+/* Results that the program has not taken; more than these are sent. */
+#define RESULTS 64
+
+/* Results of jobs, in the order in which the jobs ended. */
+struct results {
+    struct {
+        uint32_t msgid;
+        struct msg_job_submit_result result;
+    } items[RESULTS];
+    unsigned first, count;
+};
+
 struct chunk_list {
     struct chunk *first, **end;
 };
@@ -46,6 +58,7 @@ struct local {
     struct pool pool;
     struct client *client;
     struct pipe requests, answers;
+    struct results results;        /* these come before what is in the pipe */
     struct work *work, **work_end; /* deferred */
     struct chunk_list returned;    /* chunks that were computed at once, or could not be */
     uint64_t now_us;               /* time at which the latest turn with something to do began */
@@ -252,6 +265,19 @@ static void service_end(void *context)
     (void)context;
 }
 
+/* A result comes before what can be read, so none is taken while there is anything. */
+static bool take_result(void *context, uint32_t msgid, const struct msg_job_submit_result *result)
+{
+    struct local *self = context;
+    struct results *results = &self->results;
+    if (results->count == RESULTS || !pipe_is_empty(&self->answers) || connection_has_output(self->client->connection))
+        return false;
+    const unsigned end = (results->first + results->count++) % RESULTS;
+    results->items[end].msgid = msgid;
+    results->items[end].result = *result;
+    return true;
+}
+
 static const struct carrier service_carrier = {service_write, service_read, service_end};
 
 /*
@@ -275,9 +301,32 @@ static int local_read(void *context, uint8_t *bytes, size_t size, int *fds, size
     return n == -EAGAIN && self->is_over ? 0 : n;
 }
 
+static bool local_submit(struct local *self, uint32_t msgid, const struct msg_job_submit_params *params)
+{
+    if (self->is_over || !pipe_is_empty(&self->requests) || self->client->paused)
+        return false;
+    turn_begin(self);
+    if (!service_submit(self->client, msgid, params))
+        return false;
+    take_turns(self);
+    return true;
+}
+
+static bool local_result(struct local *self, uint32_t *msgid, struct msg_job_submit_result *result)
+{
+    struct results *results = &self->results;
+    if (results->count == 0)
+        return false;
+    *msgid = results->items[results->first].msgid;
+    *result = results->items[results->first].result;
+    results->first = (results->first + 1) % RESULTS;
+    results->count--;
+    return true;
+}
+
 static bool local_is_ready(const struct local *self)
 {
-    return !pipe_is_empty(&self->answers) || far_is_ready(&self->far) || self->is_over;
+    return self->results.count > 0 || !pipe_is_empty(&self->answers) || far_is_ready(&self->far) || self->is_over;
 }
 
 static uint64_t local_due_us(const struct local *self)
@@ -327,6 +376,8 @@ static int client_begin(struct local *self)
         return -ENOMEM;
     }
     self->client->pid = self->process;
+    self->client->peer = self;
+    self->client->take_result = take_result;
     return 0;
 }
 
@@ -417,6 +468,8 @@ __attribute__((visibility("default"))) const struct local_library scand_local_li
     .release = SCAND_VERSION_TEXT,
     .open = local_open,
     .carrier = {local_write, local_read, local_close},
+    .submit = local_submit,
+    .result = local_result,
     .is_ready = local_is_ready,
     .due_us = local_due_us,
 };

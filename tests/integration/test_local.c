@@ -235,6 +235,70 @@ static void test_errors_are_the_daemons(void)
     server_stop(&server);
 }
 
+/* Rows of ones, a job each: among them are one that is refused and some that only a message can bring. */
+#define JOBS    250
+#define SAMPLES 100
+#define REFUSED 120
+
+static struct scand_job *submit_row(struct scand *session, struct scand_buffer *buffer, uint64_t row)
+{
+    struct scand_scan scan = scan_of(buffer, 1, SAMPLES);
+    scan.input.offset = scan.output.offset = row * SAMPLES * sizeof(float);
+    scan.pass_count = 1;
+    scan.deadline_ms = row % 16 == 3 ? 60000 : 0;
+    scan.algorithm = row % 16 == 5 ? "serial-cpu" : NULL;
+    if (row == REFUSED) { /* the output overlaps the input */
+        scan.input.shape[1] = scan.output.shape[1] = SAMPLES - 1;
+        scan.output.offset += sizeof(float);
+    }
+    return submit(session, &scan);
+}
+
+static int wrong_sums(const float *x)
+{
+    int wrong = 0;
+    for (int i = 0; i < SAMPLES; i++)
+        wrong += x[i] != (float)(i + 1);
+    return wrong;
+}
+
+/* More jobs end than have room for results without a message, and one fails, before anybody waits. */
+static void test_results_that_wait(void)
+{
+    struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
+    REQUIRE(session != NULL);
+    struct scand_buffer *buffer = buffer_of(session, JOBS * SAMPLES * sizeof(float));
+    float *x = scand_buffer_data(buffer);
+    struct scand_job *jobs[JOBS];
+    for (int times = 0; times < 3; times++) {
+        for (size_t i = 0; i < (size_t)JOBS * SAMPLES; i++)
+            x[i] = 1;
+        for (uint64_t row = 0; row < JOBS; row++)
+            jobs[row] = submit_row(session, buffer, row);
+        CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+        for (uint64_t row = JOBS; row-- > 0;) {
+            CHECK_EQ(scand_job_done(jobs[row]), 1);
+            CHECK_EQ(scand_wait(jobs[row], 0, NULL), row == REFUSED ? SCAND_INVALID : SCAND_OK);
+            CHECK(row == REFUSED || wrong_sums(x + row * SAMPLES) == 0);
+            scand_job_release(jobs[row]);
+        }
+    }
+    scand_disconnect(session);
+}
+
+/* A number that the service refuses is refused in its words. */
+static void test_deadline_out_of_range(void)
+{
+    struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
+    REQUIRE(session != NULL);
+    struct scand_scan scan = scan_of(buffer_of(session, 4000), 1, 1000);
+    scan.deadline_ms = (uint64_t)SCAND_DEADLINE_MS_MAX + 1;
+    struct scand_job *job = submit(session, &scan);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "job.submit: field \"deadline_ms\" is 86400001; allowed: 0 to 86400000");
+    scand_disconnect(session);
+}
+
 /* Scans by several threads, each of rows of its own, again and again: rows of ones, whose sums are known. */
 #define THREADS 6
 #define TIMES   40
@@ -431,6 +495,8 @@ static const struct test tests[] = {TEST(test_where_no_daemon_answers),
                                     TEST(test_bits),
                                     TEST(test_files),
                                     TEST(test_errors_are_the_daemons),
+                                    TEST(test_results_that_wait),
+                                    TEST(test_deadline_out_of_range),
                                     TEST(test_threads),
                                     TEST(test_fork),
                                     TEST(test_child_that_forgets),

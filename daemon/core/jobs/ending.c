@@ -25,6 +25,15 @@ static void client_forget_job(struct client *client, struct job *job)
         group_remove(job->group, job);
 }
 
+static void job_answer(struct job *job)
+{
+    struct client *client = job->client;
+    if (job->outcome.code)
+        reply_failure(client, job->msgid, &job->outcome);
+    else if (!client->connection || !client->take_result || !client->take_result(client->peer, job->msgid, &job->times))
+        reply_result(client, job->msgid, &msg_job_submit_result_type, &job->times);
+}
+
 /* Answers, lets go of everything, frees it. */
 static void job_finish(struct service *service, struct job *job)
 {
@@ -38,10 +47,8 @@ static void job_finish(struct service *service, struct job *job)
         error_prefix(&job->outcome, request_method(job->submitted));
     if (job->batch)
         batch_note(job);
-    else if (job->outcome.code)
-        reply_failure(client, job->msgid, &job->outcome);
     else
-        reply_result(client, job->msgid, &msg_job_submit_result_type, &job->times);
+        job_answer(job);
     for (uint32_t i = 0; i < job->operand_count; i++)
         if (job->operands[i].buffer)
             buffer_unhold(service, job->operands[i].buffer);
