@@ -515,6 +515,35 @@ static void conflicts(void)
     CHECK(!job_conflicts(&touches, &earlier));
 }
 
+/* In one buffer, where jobs are told apart by all that they touch. */
+static void conflicts_in_one_buffer(void)
+{
+    struct job low = job_on(rows_of(1, 1, 100, 0), rows_of(1, 1, 100, 0)),
+               next = job_on(rows_of(1, 1, 100, 400), rows_of(1, 1, 100, 400)),
+               last = job_on(rows_of(1, 1, 100, 396), rows_of(1, 1, 100, 800)),
+               around = job_on(rows_of(1, 1, 100, 0), rows_of(1, 1, 100, 800)),
+               back = job_on(rows_of(1, 1, 100, 800), rows_of(1, 1, 100, 0));
+    CHECK(!job_conflicts(&low, &next) && !job_conflicts(&next, &low));
+    CHECK(job_conflicts(&last, &low) && job_conflicts(&low, &last));
+    CHECK(!job_conflicts(&around, &next) && !job_conflicts(&next, &around)); /* what lies between is not touched */
+    CHECK(job_conflicts(&around, &low) && job_conflicts(&low, &around));
+    CHECK(!job_conflicts(&back, &next) && job_conflicts(&back, &around) && job_conflicts(&back, &last));
+}
+
+/* A further operand that is read lies in another buffer than the input. */
+static void conflicts_of_several_buffers(void)
+{
+    struct msg_job_submit_params params = scan_of(rows_of(1, 1, 100, 0), rows_of(1, 1, 100, 0));
+    struct job affine, writes_them = job_on(rows_of(2, 1, 100, 800), rows_of(2, 1, 100, 800)),
+                       writes_others = job_on(rows_of(2, 1, 100, 1200), rows_of(2, 1, 100, 1200));
+    params.op = SCAND_OPERATOR_AFFINE;
+    params.coefficients = rows_of(2, 1, 100, 800);
+    CHECK_EQ(plan(&affine, &params, 4096), 0);
+    job_find_reach(&affine);
+    CHECK(job_conflicts(&writes_them, &affine) && job_conflicts(&affine, &writes_them));
+    CHECK(!job_conflicts(&writes_others, &affine) && !job_conflicts(&affine, &writes_others));
+}
+
 /* Coefficients are read, as the input is. */
 static void conflicts_of_coefficients(void)
 {
@@ -571,6 +600,8 @@ static const struct test tests[] = {
     TEST(stop_while_running),
     TEST(stop_between_chunks),
     TEST(conflicts),
+    TEST(conflicts_in_one_buffer),
+    TEST(conflicts_of_several_buffers),
     TEST(conflicts_of_coefficients),
     TEST(conflicts_are_within_a_buffer),
     TEST_END,

@@ -1,6 +1,5 @@
 /* job.batch: several jobs in one message, answered together. Each is taken, queued, run and counted as one alone. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "daemon/core/jobs/admission.h"
 #include "daemon/core/jobs/batch.h"
@@ -14,7 +13,7 @@ static int batch_begin(struct call *call, const struct msg_job_batch_params *par
         return r;
     if (params->jobs_count == 0)
         return error_set(&call->error, -EINVAL, "job.batch: \"jobs\" is empty; allowed: 1 to %d", LIMIT_BATCH_JOBS);
-    *out = calloc(1, sizeof **out);
+    *out = batch_create(params->jobs_count);
     if (!*out)
         return error_set(&call->error, -ENOMEM, "job.batch: out of memory for more jobs; try again later");
     return 0;
@@ -42,8 +41,6 @@ int handle_job_batch(struct call *call, const struct msg_job_batch_params *param
         job_refuse(call->client, &params->jobs[i]);
     if (r)
         return r;
-    batch->holds = 1;
-    batch->result.jobs_count = params->jobs_count;
     for (uint32_t i = 0; i < params->jobs_count; i++) {
         batch->holds++;
         if (job_take(call, &params->jobs[i], batch, i + 1) == 0)

@@ -4,6 +4,27 @@
 
 #include "daemon/core/replies.h"
 
+/* Sets no more than tells that there is nothing: the texts of errors are most of a batch. */
+static void outcome_clear(struct msg_job_outcome *outcome)
+{
+    outcome->times = (struct msg_job_submit_result){0};
+    outcome->error.code = outcome->error.retry_ms = 0;
+    outcome->error.name[0] = outcome->error.message[0] = '\0';
+}
+
+struct batch *batch_create(uint32_t jobs)
+{
+    struct batch *batch = malloc(sizeof *batch);
+    if (!batch)
+        return NULL;
+    batch->holds = 1;
+    batch->failing = false;
+    batch->result.jobs_count = jobs;
+    for (uint32_t i = 0; i < jobs; i++)
+        outcome_clear(&batch->result.jobs[i]);
+    return batch;
+}
+
 void batch_unhold(struct batch *batch, struct client *client, uint32_t msgid)
 {
     if (--batch->holds > 0)

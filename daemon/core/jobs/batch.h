@@ -11,6 +11,8 @@ struct batch {
     struct msg_job_batch_result result;
 };
 
+/* A batch of so many jobs, held by its handler; NULL without memory. */
+struct batch *batch_create(uint32_t jobs);
 /* Lets go of a batch; the last answers for all of its jobs, and frees it. */
 void batch_unhold(struct batch *batch, struct client *client, uint32_t msgid);
 /* The job at this place, from 0 on, has failed, or was not taken. */

@@ -169,6 +169,22 @@ struct extent job_leaves(const struct job *job, const struct buffer *buffer, str
     return extent;
 }
 
+static void reach_extend(struct reach *reach, const struct extent *extent)
+{
+    reach->extent.begin = extent->begin < reach->extent.begin ? extent->begin : reach->extent.begin;
+    reach->extent.end = extent->end > reach->extent.end ? extent->end : reach->extent.end;
+}
+
+static void find_touches(struct job *job)
+{
+    const struct reach *reads = &job->reads, *writes = &job->writes;
+    job->touches = reads->buffer ? *reads : *writes;
+    if (job->spread || (writes->buffer && writes->buffer != job->touches.buffer))
+        job->touches.buffer = NULL;
+    else if (writes->buffer)
+        reach_extend(&job->touches, &writes->extent);
+}
+
 void job_find_reach(struct job *job)
 {
     job->reads = job->writes = (struct reach){.buffer = NULL};
@@ -182,9 +198,9 @@ void job_find_reach(struct job *job)
         if (!reach->buffer)
             *reach = (struct reach){operand->buffer, *extent};
         job->spread |= reach->buffer != operand->buffer;
-        reach->extent.begin = extent->begin < reach->extent.begin ? extent->begin : reach->extent.begin;
-        reach->extent.end = extent->end > reach->extent.end ? extent->end : reach->extent.end;
+        reach_extend(reach, extent);
     }
+    find_touches(job);
 }
 
 bool job_operands_conflict(const struct job *later, const struct job *earlier)

@@ -51,6 +51,7 @@ struct job {
     struct job *next, *before; /* in a list of its lane, which is looked through for what its operands conflict with */
     uint64_t order;            /* a number among the jobs of its lane */
     struct reach reads, writes;
+    struct reach touches;    /* all that it reads or writes; buffer NULL: in several buffers, or nothing */
     bool spread;             /* some of what it reads, or writes, lies in several buffers */
     struct lane *lane;       /* the lane in which it is queued, or NULL */
     bool queued;             /* the scheduler's: in its lane's queue, else among its active jobs */
@@ -134,10 +135,19 @@ static inline bool reaches_meet(const struct reach *a, const struct reach *b)
     return a->buffer && b->buffer && buffers_meet(a->buffer, &a->extent, b->buffer, &b->extent);
 }
 
+/* True when two jobs touch one buffer, and no bytes of it in common: the most common case, seen at one glance. */
+static inline bool jobs_are_apart(const struct job *a, const struct job *b)
+{
+    return a->touches.buffer && a->touches.buffer == b->touches.buffer &&
+           (a->touches.extent.end <= b->touches.extent.begin || b->touches.extent.end <= a->touches.extent.begin);
+}
+
 /* True when `later` must wait for `earlier`: one writes what the other reads or writes. Inline, since for each job that
  * is to start those before it are looked through. */
 static inline bool job_conflicts(const struct job *later, const struct job *earlier)
 {
+    if (jobs_are_apart(later, earlier))
+        return false;
     const bool near = later->spread || earlier->spread || reaches_meet(&later->writes, &earlier->writes) ||
                       reaches_meet(&later->writes, &earlier->reads) || reaches_meet(&later->reads, &earlier->writes);
     return near && job_operands_conflict(later, earlier);
