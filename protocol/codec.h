@@ -1,6 +1,6 @@
 /*
  * Messages to bytes and back: MessagePack-RPC, by the tables that messages.h expands to. codec.c (tables and
- * encoding) and decode.c are the only users of msgpack-c.
+ * encoding) and objects.c (what decode.c reads) are the only users of msgpack-c.
  *
  *   request      [0, msgid, method, [params]]
  *   response     [1, msgid, nil, result]  or  [1, msgid, failure, nil]

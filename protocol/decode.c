@@ -3,20 +3,18 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <msgpack.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "objects.h"
 #include "text.h"
-
-#define ARENA_BYTES KIB(16) /* more than nearly all messages need; others get more at a time */
 
 /* The parsed bytes of a message, until it is closed. */
 struct arena {
-    msgpack_zone zone;
-    const msgpack_object *map; /* params, result or failure; NULL: left out, as good as empty */
-    bool is_kept;              /* for further messages */
+    struct objects objects;
+    const struct object *map; /* params, result or failure; NULL: left out, as good as empty */
+    bool is_kept;             /* for further messages */
 };
 
 /* Bytes from outside, for a message to people: one line of ASCII, whatever they are, and never half a character. */
@@ -29,30 +27,28 @@ static char *text_show(char *out, size_t size, const char *text, size_t length)
     return out;
 }
 
-static bool text_is(const msgpack_object *object, const char *text, size_t size)
+static bool text_is(const struct object *object, const char *text, size_t size)
 {
-    return object->type == MSGPACK_OBJECT_STR && object->via.str.size == size &&
-           memcmp(object->via.str.ptr, text, size) == 0;
+    return object->type == OBJECT_TEXT && object->size == size && memcmp(object->via.bytes, text, size) == 0;
 }
 
-static const char *type_name(const msgpack_object *object)
+static const char *type_name(const struct object *object)
 {
     switch (object->type) {
-    case MSGPACK_OBJECT_NIL:
+    case OBJECT_NIL:
         return "nil";
-    case MSGPACK_OBJECT_BOOLEAN:
+    case OBJECT_BOOLEAN:
         return "a boolean";
-    case MSGPACK_OBJECT_POSITIVE_INTEGER:
-    case MSGPACK_OBJECT_NEGATIVE_INTEGER:
+    case OBJECT_POSITIVE:
+    case OBJECT_NEGATIVE:
         return "an integer";
-    case MSGPACK_OBJECT_FLOAT32:
-    case MSGPACK_OBJECT_FLOAT64:
+    case OBJECT_FLOAT:
         return "a floating-point number";
-    case MSGPACK_OBJECT_STR:
+    case OBJECT_TEXT:
         return "text";
-    case MSGPACK_OBJECT_ARRAY:
+    case OBJECT_LIST:
         return "a list";
-    case MSGPACK_OBJECT_MAP:
+    case OBJECT_MAP:
         return "a map";
     default:
         return "binary data";
@@ -68,64 +64,71 @@ static int malformed(struct error *error, const char *what)
     return error_set(error, -EBADMSG, "malformed message: %s", what);
 }
 
-static bool msgid_read(const msgpack_object *object, uint32_t *msgid)
+static bool msgid_read(const struct object *object, uint32_t *msgid)
 {
-    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER || object->via.u64 > UINT32_MAX)
+    if (object->type != OBJECT_POSITIVE || object->via.u64 > UINT32_MAX)
         return false;
     *msgid = (uint32_t)object->via.u64;
     return true;
 }
 
 /* Method and params, the last two elements of requests and notifications. */
-static int call_open(struct message *message, const msgpack_object *method, const msgpack_object *params,
+static int call_open(struct message *message, const struct object *method, const struct object *params,
                      struct error *error)
 {
     struct arena *arena = message->arena;
-    if (method->type != MSGPACK_OBJECT_STR)
+    if (method->type != OBJECT_TEXT)
         return malformed(error, "the method is not text");
-    text_show(message->method_text, sizeof message->method_text, method->via.str.ptr, method->via.str.size);
-    message->method = method_find(method->via.str.ptr, method->via.str.size);
-    if (params->type != MSGPACK_OBJECT_ARRAY || params->via.array.size > 1)
+    text_show(message->method_text, sizeof message->method_text, method->via.bytes, method->size);
+    message->method = method_find(method->via.bytes, method->size);
+    if (params->type != OBJECT_LIST || params->size > 1)
         return malformed(error, "params are not a list of one map");
-    if (params->via.array.size == 0)
+    if (params->size == 0)
         return 0;
-    arena->map = &params->via.array.ptr[0];
-    return arena->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "params are not a list of one map");
+    arena->map = object_first(params);
+    return arena->map->type == OBJECT_MAP ? 0 : malformed(error, "params are not a list of one map");
 }
 
 /* Failure and result, the last two elements of responses. */
-static int response_open(struct message *message, const msgpack_object *failure, const msgpack_object *result,
+static int response_open(struct message *message, const struct object *failure, const struct object *result,
                          struct error *error)
 {
     struct arena *arena = message->arena;
-    message->failed = failure->type != MSGPACK_OBJECT_NIL;
-    if (message->failed && result->type != MSGPACK_OBJECT_NIL)
+    message->failed = failure->type != OBJECT_NIL;
+    if (message->failed && result->type != OBJECT_NIL)
         return malformed(error, "a response has both an error and a result");
     arena->map = message->failed ? failure : result;
-    return arena->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "a response's error or result is no map");
+    return arena->map->type == OBJECT_MAP ? 0 : malformed(error, "a response's error or result is no map");
 }
 
-static int envelope_open(struct message *message, const msgpack_object *object, struct error *error)
+/* A notification's elements after its type. */
+static int notification_open(struct message *message, const struct object *method, size_t count, struct error *error)
 {
-    if (object->type != MSGPACK_OBJECT_ARRAY || object->via.array.size == 0)
+    return count == 3 ? call_open(message, method, object_next(method), error)
+                      : malformed(error, "a notification has three elements: type, method, params");
+}
+
+static int envelope_open(struct message *message, const struct object *object, struct error *error)
+{
+    if (object->type != OBJECT_LIST || object->size == 0)
         return malformed(error, "not a list of a type and what belongs to it");
-    const msgpack_object *elements = object->via.array.ptr;
-    size_t count = object->via.array.size;
-    if (elements[0].type != MSGPACK_OBJECT_POSITIVE_INTEGER || elements[0].via.u64 > MESSAGE_NOTIFICATION)
+    const struct object *type = object_first(object), *second = object_next(type);
+    const size_t count = object->size;
+    if (type->type != OBJECT_POSITIVE || type->via.u64 > MESSAGE_NOTIFICATION)
         return malformed(error, "its type is not 0 (request), 1 (response) or 2 (notification)");
-    message->kind = (enum message_kind)elements[0].via.u64;
+    message->kind = (enum message_kind)type->via.u64;
     if (message->kind == MESSAGE_NOTIFICATION)
-        return count == 3 ? call_open(message, &elements[1], &elements[2], error)
-                          : malformed(error, "a notification has three elements: type, method, params");
-    message->has_msgid = count > 1 && msgid_read(&elements[1], &message->msgid);
+        return notification_open(message, second, count, error);
+    message->has_msgid = count > 1 && msgid_read(second, &message->msgid);
     if (count != 4)
         return malformed(error, message->kind == MESSAGE_REQUEST
                                     ? "a request has four elements: type, msgid, method, params"
                                     : "a response has four elements: type, msgid, error, result");
     if (!message->has_msgid)
         return malformed(error, "the msgid is not an integer from 0 to 4294967295");
-    return message->kind == MESSAGE_REQUEST ? call_open(message, &elements[2], &elements[3], error)
-                                            : response_open(message, &elements[2], &elements[3], error);
+    const struct object *third = object_next(second), *fourth = object_next(third);
+    return message->kind == MESSAGE_REQUEST ? call_open(message, third, fourth, error)
+                                            : response_open(message, third, fourth, error);
 }
 
 bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid)
@@ -143,35 +146,21 @@ bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid)
     return true;
 }
 
-static struct arena *arena_create(void)
-{
-    struct arena *arena = calloc(1, sizeof *arena);
-    if (arena && !msgpack_zone_init(&arena->zone, ARENA_BYTES)) {
-        free(arena);
-        arena = NULL;
-    }
-    return arena;
-}
-
 void arena_destroy(struct arena *arena)
 {
     if (!arena)
         return;
-    msgpack_zone_destroy(&arena->zone);
+    objects_free(&arena->objects);
     free(arena);
 }
 
-/* Parses into the arena. msgpack_unpack_next, which the library has for this otherwise, allocates memory each time. */
 static int message_parse(struct message *message, const uint8_t *bytes, size_t size, struct error *error)
 {
-    msgpack_object object;
-    size_t used = 0;
-    msgpack_unpack_return code = msgpack_unpack((const char *)bytes, size, &used, &message->arena->zone, &object);
-    if (code == MSGPACK_UNPACK_NOMEM_ERROR)
+    struct objects *objects = &message->arena->objects;
+    const int code = objects_parse(objects, bytes, size);
+    if (code == -ENOMEM)
         return error_set(error, -ENOMEM, "out of memory for a message");
-    if (code != MSGPACK_UNPACK_SUCCESS || used != size)
-        return malformed(error, "not one MessagePack object");
-    return envelope_open(message, &object, error);
+    return code ? malformed(error, "not one MessagePack object") : envelope_open(message, objects->list, error);
 }
 
 int message_open_in(struct message *message, struct arena **arena, const uint8_t *bytes, size_t size,
@@ -179,7 +168,7 @@ int message_open_in(struct message *message, struct arena **arena, const uint8_t
 {
     *message = (struct message){.method = METHOD_COUNT};
     if (!*arena)
-        *arena = arena_create();
+        *arena = calloc(1, sizeof **arena);
     if (!*arena)
         return error_set(error, -ENOMEM, "out of memory for a message");
     message->arena = *arena;
@@ -207,7 +196,7 @@ void message_close(struct message *message)
         return;
     }
     arena->map = NULL;
-    msgpack_zone_clear(&arena->zone);
+    objects_drop(&arena->objects);
 }
 
 /*
@@ -273,31 +262,30 @@ static void reader_leave(struct reader *reader)
 }
 
 /* `least` is for the message: what is below it but not negative is refused later, by who knows more of it. */
-REFUSAL static int refuse_number(const struct reader *reader, const msgpack_object *object, unsigned least,
-                                 uint64_t max)
+REFUSAL static int refuse_number(const struct reader *reader, const struct object *object, unsigned least, uint64_t max)
 {
-    if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
+    if (object->type == OBJECT_NEGATIVE)
         return reader_fail(reader, "is %" PRId64 "; allowed: %u to %" PRIu64, object->via.i64, least, max);
-    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+    if (object->type != OBJECT_POSITIVE)
         return reader_fail(reader, "is %s; expected: an integer", type_name(object));
     return reader_fail(reader, "is %" PRIu64 "; allowed: %u to %" PRIu64, object->via.u64, least, max);
 }
 
 /* Returns whether it is a number of at most `max`, which *out is then. */
-static bool number_get(const msgpack_object *object, uint64_t max, uint64_t *out)
+static bool number_get(const struct object *object, uint64_t max, uint64_t *out)
 {
-    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER || object->via.u64 > max)
+    if (object->type != OBJECT_POSITIVE || object->via.u64 > max)
         return false;
     *out = object->via.u64;
     return true;
 }
 
-static int read_u64(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
+static int read_u64(const struct reader *reader, const struct object *object, uint64_t max, uint64_t *out)
 {
     return number_get(object, max, out) ? 0 : refuse_number(reader, object, 0, max);
 }
 
-static int read_index(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
+static int read_index(const struct reader *reader, const struct object *object, uint64_t max, uint64_t *out)
 {
     uint64_t value;
     if (!number_get(object, max, &value))
@@ -306,9 +294,9 @@ static int read_index(const struct reader *reader, const msgpack_object *object,
     return 0;
 }
 
-static int read_i64(const struct reader *reader, const msgpack_object *object, int64_t *out)
+static int read_i64(const struct reader *reader, const struct object *object, int64_t *out)
 {
-    if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER) {
+    if (object->type == OBJECT_NEGATIVE) {
         *out = object->via.i64;
         return 0;
     }
@@ -322,15 +310,15 @@ static int read_i64(const struct reader *reader, const msgpack_object *object, i
 }
 
 /* Integers too, where a double holds them exactly: MessagePack libraries write whole numbers so. */
-static int read_f64(const struct reader *reader, const msgpack_object *object, double *out)
+static int read_f64(const struct reader *reader, const struct object *object, double *out)
 {
     const uint64_t exact = UINT64_C(1) << 53;
-    bool positive = object->type == MSGPACK_OBJECT_POSITIVE_INTEGER;
-    if (object->type == MSGPACK_OBJECT_FLOAT32 || object->type == MSGPACK_OBJECT_FLOAT64) {
+    bool positive = object->type == OBJECT_POSITIVE;
+    if (object->type == OBJECT_FLOAT) {
         *out = object->via.f64;
         return 0;
     }
-    if (!positive && object->type != MSGPACK_OBJECT_NEGATIVE_INTEGER)
+    if (!positive && object->type != OBJECT_NEGATIVE)
         return reader_fail(reader, "is %s; expected: a number", type_name(object));
     if (positive ? object->via.u64 > exact : object->via.i64 < -(int64_t)exact)
         return reader_fail(reader,
@@ -339,74 +327,77 @@ static int read_f64(const struct reader *reader, const msgpack_object *object, d
     return 0;
 }
 
-static int read_text(const struct reader *reader, const msgpack_object *object, uint64_t max, char *out)
+static int read_text(const struct reader *reader, const struct object *object, uint64_t max, char *out)
 {
-    if (object->type != MSGPACK_OBJECT_STR)
+    if (object->type != OBJECT_TEXT)
         return reader_fail(reader, "is %s; expected: text", type_name(object));
-    size_t size = object->via.str.size;
+    size_t size = object->size;
     if (size > max)
         return reader_fail(reader, "has %zu bytes; allowed: 0 to %" PRIu64, size, max);
-    if (memchr(object->via.str.ptr, '\0', size))
+    if (memchr(object->via.bytes, '\0', size))
         return reader_fail(reader, "contains a zero byte");
-    memcpy(out, object->via.str.ptr, size);
+    memcpy(out, object->via.bytes, size);
     out[size] = '\0';
     text_clean(out); /* whoever it is from, it ends on terminals and in logs */
     return 0;
 }
 
-REFUSAL static int refuse_word(const struct reader *reader, const msgpack_object *object, const struct words *words)
+REFUSAL static int refuse_word(const struct reader *reader, const struct object *object, const struct words *words)
 {
     char given[33], allowed[LIMIT_WORDS_BYTES];
     words_join(words, allowed, sizeof allowed);
-    if (object->type != MSGPACK_OBJECT_STR)
+    if (object->type != OBJECT_TEXT)
         return reader_fail(reader, "is %s; allowed: %s", type_name(object), allowed);
     return reader_fail(reader, "is \"%s\"; allowed: %s",
-                       text_show(given, sizeof given, object->via.str.ptr, object->via.str.size), allowed);
+                       text_show(given, sizeof given, object->via.bytes, object->size), allowed);
 }
 
-static int read_word(const struct reader *reader, const msgpack_object *object, const struct words *words,
-                     uint32_t *out)
+static int read_word(const struct reader *reader, const struct object *object, const struct words *words, uint32_t *out)
 {
-    const bool is_text = object->type == MSGPACK_OBJECT_STR;
-    const int word = is_text ? words_find(words, object->via.str.ptr, object->via.str.size) : -1;
+    const bool is_text = object->type == OBJECT_TEXT;
+    const int word = is_text ? words_find(words, object->via.bytes, object->size) : -1;
     if (word < 0)
         return refuse_word(reader, object, words);
     *out = (uint32_t)word;
     return 0;
 }
 
-static int read_bytes(const struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
+static int read_bytes(const struct reader *reader, const struct object *object, const struct field *field, void *out)
 {
-    if (object->type != MSGPACK_OBJECT_BIN)
+    if (object->type != OBJECT_BINARY)
         return reader_fail(reader, "is %s; expected: binary data", type_name(object));
-    uint32_t count = object->via.bin.size;
+    uint32_t count = object->size;
     if (count < 1 || count > field->max)
         return reader_fail(reader, "has %" PRIu32 " bytes; allowed: 1 to %" PRIu64, count, field->max);
-    memcpy((char *)out + field->offset, object->via.bin.ptr, count);
+    memcpy((char *)out + field->offset, object->via.bytes, count);
     memcpy((char *)out + field->count_offset, &count, sizeof count);
     return 0;
 }
 
-static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out);
+static int read_map(struct reader *reader, const struct object *object, const struct map_type *type, void *out);
 
 /* The value that a map has under this key; NULL: none. */
-static const msgpack_object *pair_find(const msgpack_object *map, const char *key)
+static const struct object *pair_find(const struct object *map, const char *key)
 {
     const size_t size = strlen(key);
-    for (uint32_t i = 0; i < map->via.map.size; i++)
-        if (text_is(&map->via.map.ptr[i].key, key, size))
-            return &map->via.map.ptr[i].val;
+    const struct object *at = object_first(map);
+    for (uint32_t i = 0; i < map->size; i++) {
+        const struct object *value = object_next(at);
+        if (text_is(at, key, size))
+            return value;
+        at = object_next(value);
+    }
     return NULL;
 }
 
 /* The operation decides which fields there are, so it is looked for first. */
-static int read_step(struct reader *reader, const msgpack_object *object, union msg_step *out)
+static int read_step(struct reader *reader, const struct object *object, union msg_step *out)
 {
     const struct field *field = &step_types[0]->fields[0];
     uint32_t operation = 0;
-    if (object->type != MSGPACK_OBJECT_MAP)
+    if (object->type != OBJECT_MAP)
         return reader_fail(reader, "is %s; expected: a map", type_name(object));
-    const msgpack_object *value = pair_find(object, field->name);
+    const struct object *value = pair_find(object, field->name);
     reader_enter(reader, field->name, 0);
     int code = value ? read_word(reader, value, field->of, &operation) : reader_fail(reader, "is missing");
     if (code)
@@ -416,10 +407,10 @@ static int read_step(struct reader *reader, const msgpack_object *object, union 
 }
 
 /* Reads a job by its kind, which its steps show: a job with steps is read as job.run reads it. */
-static int read_job(struct reader *reader, const msgpack_object *object, struct msg_batch_job *job)
+static int read_job(struct reader *reader, const struct object *object, struct msg_batch_job *job)
 {
     const bool strict = reader->strict, asked = reader->asked;
-    if (object->type != MSGPACK_OBJECT_MAP)
+    if (object->type != OBJECT_MAP)
         return reader_fail(reader, "is %s; expected: a map", type_name(object));
     job->runs = pair_find(object, "steps") != NULL;
     if (!job->runs) {
@@ -435,7 +426,7 @@ static int read_job(struct reader *reader, const msgpack_object *object, struct 
     return code;
 }
 
-static int read_item(struct reader *reader, const msgpack_object *object, const struct field *field, void *items,
+static int read_item(struct reader *reader, const struct object *object, const struct field *field, void *items,
                      uint32_t i)
 {
     switch (field->kind) {
@@ -458,18 +449,19 @@ static int read_item(struct reader *reader, const msgpack_object *object, const 
     }
 }
 
-static int read_list(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
+static int read_list(struct reader *reader, const struct object *object, const struct field *field, void *out)
 {
     unsigned least = field->kind == FIELD_MAPS || field->kind == FIELD_JOBS ? 0 : 1;
-    if (object->type != MSGPACK_OBJECT_ARRAY)
+    if (object->type != OBJECT_LIST)
         return reader_fail(reader, "is %s; expected: a list", type_name(object));
-    uint32_t count = object->via.array.size;
+    uint32_t count = object->size;
     if (count < least || count > field->max)
         return reader_fail(reader, "has %" PRIu32 " items; allowed: %u to %" PRIu64, count,
                            field->kind == FIELD_JOBS ? 1 : least, field->max);
-    for (uint32_t i = 0; i < count; i++) {
+    const struct object *item = object_first(object);
+    for (uint32_t i = 0; i < count; i++, item = object_next(item)) {
         reader_enter(reader, NULL, i);
-        int code = read_item(reader, &object->via.array.ptr[i], field, (char *)out + field->offset, i);
+        int code = read_item(reader, item, field, (char *)out + field->offset, i);
         if (code)
             return code;
         reader_leave(reader);
@@ -487,7 +479,7 @@ unsigned field_least(const struct field *field)
     return 0;
 }
 
-static int read_value(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
+static int read_value(struct reader *reader, const struct object *object, const struct field *field, void *out)
 {
     void *value = (char *)out + field->offset;
     switch (field->kind) {
@@ -517,7 +509,7 @@ static int read_value(struct reader *reader, const msgpack_object *object, const
 
 /* The row that a key names; type->field_count where none does. Looks from `expected` on: most senders keep the order of
  * the table, and then few names have to be compared. */
-static size_t row_find(const struct map_type *type, const msgpack_object *key, size_t expected)
+static size_t row_find(const struct map_type *type, const struct object *key, size_t expected)
 {
     const size_t count = type->field_count;
     for (size_t i = 0, row = expected; i < count; i++, row++) {
@@ -538,17 +530,17 @@ const char *fields_join(const struct map_type *type, size_t first, char *out, si
 }
 
 /* A value as somebody has written it, in few words. */
-static const char *value_show(const msgpack_object *object, char *out, size_t size)
+static const char *value_show(const struct object *object, char *out, size_t size)
 {
     char text[33];
-    if (object->type == MSGPACK_OBJECT_POSITIVE_INTEGER)
+    if (object->type == OBJECT_POSITIVE)
         snprintf(out, size, "%" PRIu64, object->via.u64);
-    else if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
+    else if (object->type == OBJECT_NEGATIVE)
         snprintf(out, size, "%" PRId64, object->via.i64);
-    else if (object->type == MSGPACK_OBJECT_FLOAT32 || object->type == MSGPACK_OBJECT_FLOAT64)
+    else if (object->type == OBJECT_FLOAT)
         snprintf(out, size, "%.17g", object->via.f64);
-    else if (object->type == MSGPACK_OBJECT_STR)
-        snprintf(out, size, "\"%s\"", text_show(text, sizeof text, object->via.str.ptr, object->via.str.size));
+    else if (object->type == OBJECT_TEXT)
+        snprintf(out, size, "\"%s\"", text_show(text, sizeof text, object->via.bytes, object->size));
     else
         snprintf(out, size, "%s", type_name(object));
     return out;
@@ -563,22 +555,22 @@ static const char *operation_of(const struct map_type *type)
     return NULL;
 }
 
-REFUSAL static int refuse_field(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type)
+REFUSAL static int refuse_field(struct reader *reader, const struct object *key, const struct map_type *type)
 {
     char name[LIMIT_NAME_BYTES], value[48], names[160];
     const char *operation = operation_of(type);
-    reader_enter(reader, text_show(name, sizeof name, pair->key.via.str.ptr, pair->key.via.str.size), 0);
+    reader_enter(reader, text_show(name, sizeof name, key->via.bytes, key->size), 0);
     if (operation)
         return reader_fail(reader, "is %s, but operation \"%s\" has no such parameter; it takes: %s",
-                           value_show(&pair->val, value, sizeof value), operation,
+                           value_show(object_next(key), value, sizeof value), operation,
                            fields_join(type, 1, names, sizeof names));
     if (reader->asked)
         return reader_fail(reader, "is not known, and hello asked to be strict; look for a slip, or leave it out");
     return reader_fail(reader, "is %s, but there is no such field; there are: %s",
-                       value_show(&pair->val, value, sizeof value), fields_join(type, 0, names, sizeof names));
+                       value_show(object_next(key), value, sizeof value), fields_join(type, 0, names, sizeof names));
 }
 
-REFUSAL static int refuse_key(const struct reader *reader, const msgpack_object *key)
+REFUSAL static int refuse_key(const struct reader *reader, const struct object *key)
 {
     char path[PATH_BYTES];
     return error_set(reader->error, -EINVAL, "%s: the name of a field%s%s is %s; expected: text", reader->what,
@@ -586,34 +578,35 @@ REFUSAL static int refuse_key(const struct reader *reader, const msgpack_object 
 }
 
 /* Reads one pair, notes its row's bit in *seen, and the row after it as that of the next one. */
-static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type, uint64_t *seen,
+static int read_pair(struct reader *reader, const struct object *key, const struct map_type *type, uint64_t *seen,
                      size_t *expected, void *out)
 {
-    if (pair->key.type != MSGPACK_OBJECT_STR)
-        return refuse_key(reader, &pair->key);
-    size_t row = row_find(type, &pair->key, *expected);
+    if (key->type != OBJECT_TEXT)
+        return refuse_key(reader, key);
+    size_t row = row_find(type, key, *expected);
     if (row == type->field_count)
-        return reader->strict ? refuse_field(reader, pair, type) : 0;
+        return reader->strict ? refuse_field(reader, key, type) : 0;
     *expected = row + 1;
     reader_enter(reader, type->fields[row].name, 0);
     if (*seen >> row & 1)
         return reader_fail(reader, "is there twice");
     *seen |= UINT64_C(1) << row;
-    int code = read_value(reader, &pair->val, &type->fields[row], out);
+    int code = read_value(reader, object_next(key), &type->fields[row], out);
     if (!code)
         reader_leave(reader);
     return code;
 }
 
 /* Reads a map. The recursion is as deep as the maps of messages.h are nested, whatever was sent. */
-static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out)
+static int read_map(struct reader *reader, const struct object *object, const struct map_type *type, void *out)
 {
-    if (object->type != MSGPACK_OBJECT_MAP)
+    if (object->type != OBJECT_MAP)
         return reader_fail(reader, "is %s; expected: a map", type_name(object));
     uint64_t seen = 0;
     size_t expected = 0;
-    for (uint32_t i = 0; i < object->via.map.size; i++) {
-        int code = read_pair(reader, &object->via.map.ptr[i], type, &seen, &expected, out);
+    const struct object *key = object_first(object);
+    for (uint32_t i = 0; i < object->size; i++, key = object_next(object_next(key))) {
+        int code = read_pair(reader, key, type, &seen, &expected, out);
         if (code)
             return code;
     }
@@ -672,7 +665,7 @@ static void jobs_move(const struct field *field, const void *from, void *to)
 }
 
 /* Reads aside first, so that *out stays as it is when a field is wrong. */
-static int read_aside(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out)
+static int read_aside(struct reader *reader, const struct object *object, const struct map_type *type, void *out)
 {
     union any_map map;
     const struct field *jobs = jobs_of(type);
@@ -689,7 +682,7 @@ static int read_aside(struct reader *reader, const msgpack_object *object, const
 
 int message_read(const struct message *message, const struct map_type *type, void *out, struct error *error)
 {
-    static const msgpack_object empty = {.type = MSGPACK_OBJECT_MAP};
+    static const struct object empty = {.type = OBJECT_MAP, .via.count = 1};
     const struct arena *arena = message->arena;
     struct reader reader = reader_of(message, error);
     return read_aside(&reader, arena->map ? arena->map : &empty, type, out);
@@ -699,13 +692,16 @@ int message_read_item(const struct message *message, const char *name, uint32_t 
                       void *out, struct error *error)
 {
     const struct arena *arena = message->arena;
-    const msgpack_object *list = arena->map ? pair_find(arena->map, name) : NULL;
-    if (!list || list->type != MSGPACK_OBJECT_ARRAY || index >= list->via.array.size)
+    const struct object *list = arena->map ? pair_find(arena->map, name) : NULL;
+    if (!list || list->type != OBJECT_LIST || index >= list->size)
         return 0;
     struct reader reader = reader_of(message, error);
+    const struct object *item = object_first(list);
+    for (uint32_t i = 0; i < index; i++)
+        item = object_next(item);
     reader_enter(&reader, name, 0);
     reader_enter(&reader, NULL, index);
-    int code = read_aside(&reader, &list->via.array.ptr[index], type, out);
+    int code = read_aside(&reader, item, type, out);
     return code ? code : 1;
 }
 

@@ -450,6 +450,30 @@ static void bytes_that_are_not_one_object(void)
     arena_destroy(arena);
 }
 
+/* A message of as many objects as there may be, and shorter ones after it, in one arena. */
+static void the_most_objects(void)
+{
+    static uint8_t bytes[LIMIT_MESSAGE_BYTES];
+    static const char head[] = "\x94\x00\x07\xaajob.cancel\x91\x82\xa3job\x05\xa1x\xdc";
+    const size_t begin = sizeof head - 1, items = sizeof bytes - begin - 2;
+    struct arena *arena = NULL;
+    memcpy(bytes, head, begin);
+    bytes[begin] = (uint8_t)(items >> 8);
+    bytes[begin + 1] = (uint8_t)items;
+    for (int i = 0; i < 3; i++) {
+        const bool is_long = i == 1;
+        struct message message;
+        struct error error;
+        struct msg_job_id id = {0};
+        REQUIRE(message_open_in(&message, &arena, is_long ? bytes : (const uint8_t *)"\x94\x00\x07\xa1x\x90",
+                                is_long ? sizeof bytes : 6, &error) == 0);
+        CHECK_EQ(message_read(&message, &msg_job_id_type, &id, &error), is_long ? 0 : -EINVAL);
+        CHECK_EQ(id.job, is_long ? 5 : 0);
+        message_close(&message);
+    }
+    arena_destroy(arena);
+}
+
 /* The first bytes of requests that the walk refuses. */
 static void msgids_of_refused_requests(void)
 {
@@ -717,6 +741,7 @@ static const struct test tests[] = {
     TEST(what_does_not_fit_leaves_nothing),
     TEST(envelopes_are_checked),
     TEST(bytes_that_are_not_one_object),
+    TEST(the_most_objects),
     TEST(msgids_of_refused_requests),
     TEST(params_may_be_left_out),
     TEST(unknown_methods),
