@@ -63,6 +63,29 @@ DEVICE void count_into(unsigned *counter, unsigned *shared)
                  : "memory");
 }
 
+/* max.NaN.f32 and min.NaN.f32 (8.0): a NaN if there is one. Of zeros either may come out. */
+DEVICE float max_or_nan(float a, float b)
+{
+#if __CUDA_ARCH__ >= 800
+    float most;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+    return most;
+#else
+    return b > a || b != b ? b : a;
+#endif
+}
+
+DEVICE float min_or_nan(float a, float b)
+{
+#if __CUDA_ARCH__ >= 800
+    float least;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
+    return least;
+#else
+    return b < a || b != b ? b : a;
+#endif
+}
+
 /* No instruction, but ways through the code that have different numbers here stay apart. */
 template <int Number> DEVICE void keep_apart()
 {

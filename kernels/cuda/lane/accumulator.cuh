@@ -17,6 +17,7 @@
 #define KERNELS_CUDA_LANE_ACCUMULATOR_CUH
 
 #include <stdint.h>
+#include <type_traits>
 
 #include "kernels/cuda/ptx.cuh"
 #include "kernels/order1/f2.h"
@@ -254,6 +255,12 @@ struct sum_f2_wide : sum_f2_pair {
 /* True when totals of a tile may be made as f2_by_f64.cuh says. */
 template <class Sum> constexpr bool sum_by_f64 = false;
 template <> constexpr bool sum_by_f64<sum_f2> = true;
+
+/* The accumulator for samples and carries among which there is no -0, which takes fewer steps; or Sum itself. */
+template <class Sum> struct sum_plain {
+    using sum = Sum;
+};
+template <class Sum> constexpr bool sum_has_plain = !std::is_same<typename sum_plain<Sum>::sum, Sum>::value;
 
 /* The result that is written of a value. Hardware differs in which NaN it makes, so there is only one. */
 template <class Sum> DEVICE void result_of(typename Sum::sample x, float *result)

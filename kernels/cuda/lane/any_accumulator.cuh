@@ -80,6 +80,25 @@ template <class T, scand_operator Op> struct any_real {
     }
 };
 
+/* Maxima and minima of floats that are no -0. Of zeros of both signs a comparison would leave the left one; where there
+ * is one zero, an instruction that chooses between them will do, instead of two comparisons and a selection. */
+template <scand_operator Op> struct any_plain : any_real<float, Op> {
+    DEVICE float add_sample(float s, float x)
+    {
+        return Op == SCAND_OPERATOR_MAX ? max_or_nan(s, x) : min_or_nan(s, x);
+    }
+    DEVICE float add(float left, float right)
+    {
+        return add_sample(left, right);
+    }
+};
+template <> struct sum_plain<any_real<float, SCAND_OPERATOR_MAX>> {
+    using sum = any_plain<SCAND_OPERATOR_MAX>;
+};
+template <> struct sum_plain<any_real<float, SCAND_OPERATOR_MIN>> {
+    using sum = any_plain<SCAND_OPERATOR_MIN>;
+};
+
 /* The total that a mean is computed from: in f64, of f32 or f64 samples as they are. */
 template <class T> struct any_total {
     using sum = double;

@@ -8,6 +8,8 @@
 #ifndef KERNELS_CUDA_LANE_LEAF_CUH
 #define KERNELS_CUDA_LANE_LEAF_CUH
 
+#include <limits.h>
+
 #include <scand/types.h>
 
 #include "kernels/cuda/lane/carry.cuh"
@@ -107,14 +109,31 @@ DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, in
     }
 }
 
+/* True, in all lanes of a warp, if no sample of its leaves is a -0, which has the least bits of all integers. */
+DEVICE bool leaf_is_plain(const float x[ORDER_LEAF])
+{
+    int least = __float_as_int(x[0]);
+#pragma unroll
+    for (int i = 1; i < ORDER_LEAF; i++)
+        least = min(least, __float_as_int(x[i]));
+    return __all_sync(~0u, least != INT_MIN);
+}
+
 /* The values of a full leaf, of samples whose magnitudes add up to `most`. Where all carries of the warp are further
- * from 0, no sum is as small as the sample that is added, which takes fewer steps. */
+ * from 0, no sum is as small as the sample that is added, which takes fewer steps. `most` is 0 where leaf_is_plain, if
+ * Sum has a plain one. */
 template <class Sum, bool Backward, int Kind>
 DEVICE void leaf_values_of(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, float most, int kind)
 {
     if constexpr (sum_by_f64<Sum> && Kind != KIND_ANY)
         if (__all_sync(~0u, carry.present && fabsf(carry.sum.high) >= most * BY_F64_MARGIN)) {
             leaf_values<Sum, Backward, Kind, false, true>(x, carry, ORDER_LEAF - 1);
+            return;
+        }
+    if constexpr (sum_has_plain<Sum>)
+        if (most == 0.0f && __all_sync(~0u, __float_as_int(carry.sum) != INT_MIN)) {
+            using Plain = typename sum_plain<Sum>::sum;
+            leaf_values<Plain, Backward, Kind, false>(x, {carry.sum, carry.present}, ORDER_LEAF - 1, kind);
             return;
         }
     leaf_values<Sum, Backward, Kind, false>(x, carry, ORDER_LEAF - 1, kind);

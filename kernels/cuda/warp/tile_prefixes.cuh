@@ -17,7 +17,7 @@ template <bool Backward> DEVICE bool tile_prefixes_by_f64(const float x[ORDER_LE
 }
 
 /* The inclusive prefixes of the totals of a tile's leaves, of which the last one has `samples` % 16. What lies beyond
- * is absent, or nobody listens to it. `most`: what this lane's magnitudes add up to. */
+ * is absent, or nobody listens to it. `most`: what this lane's magnitudes add up to, or what leaf_values_of has. */
 template <class Sum, bool Backward>
 DEVICE typename Sum::sum tile_prefixes(const typename Sum::sample x[ORDER_LEAF], struct leaf_end end, int samples,
                                        float *most)
@@ -26,6 +26,12 @@ DEVICE typename Sum::sum tile_prefixes(const typename Sum::sample x[ORDER_LEAF],
     if constexpr (sum_by_f64<Sum>)
         if ((!Backward || samples % ORDER_LEAF != 1) && tile_prefixes_by_f64<Backward>(x, &sum, most))
             return sum;
+    if constexpr (sum_has_plain<Sum>)
+        if (leaf_is_plain(x)) {
+            using Plain = typename sum_plain<Sum>::sum;
+            *most = 0.0f;
+            return group_scan<Plain, Backward>(leaf_total<Plain, Backward, false>(x, ORDER_LEAF - 1), WARP - 1);
+        }
     *most = INFINITY;
     sum =
         end.partial ? leaf_total<Sum, Backward, Backward>(x, end.last) : leaf_total<Sum, Backward, false>(x, end.last);
