@@ -66,6 +66,9 @@ template <class Sum> struct direct_arithmetic {
             leaf_fill_beyond<Sum>(x, samples);
         if (Backward && !Sum::has_identity && samples < ORDER_LEAF)
             return leaf_total<Sum, Backward, Backward>(x, samples - 1);
+        if constexpr (sum_has_plain<Sum>)
+            if (leaf_is_plain(x))
+                return leaf_total<typename sum_plain<Sum>::sum, Backward, false>(x, 0);
         return leaf_total<Sum, Backward, false>(x, 0);
     }
     template <bool Backward>
@@ -90,7 +93,10 @@ template <class Sum> struct direct_arithmetic {
                     leaf_zero_at<Sum>(x, first, direct_zero<Sum>(plan));
                 return;
             }
-        leaf_values<Sum, Backward, SCAND_KIND_INCLUSIVE, false>(x, carry, ORDER_LEAF - 1);
+        float most = INFINITY;
+        if constexpr (sum_has_plain<Sum>)
+            most = leaf_is_plain(x) ? 0.0f : most;
+        leaf_values_of<Sum, Backward, SCAND_KIND_INCLUSIVE>(x, carry, most, SCAND_KIND_INCLUSIVE);
         if (exclusive) {
             direct_shift<Backward>(x, begin);
             leaf_zero_at<Sum>(x, first, direct_zero<Sum>(plan));
