@@ -16,17 +16,26 @@ static const void *const kernels[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS] 
     {ONE(double), EACH(double, float), EACH(double, double)},
     {ONE(struct f2), EACH(struct f2, float), EACH(struct f2, double)},
     {ONE(uint64_t), NULL, EACH(uint64_t, uint64_t)},
+    {ONE(struct f2), EACH(struct f2, float), EACH(struct f2, double)},
 };
 
-static const struct scan_spine all_spines[] = {scan_spine_by<affine_sum<float>>(), scan_spine_by<affine_sum<double>>(),
-                                               scan_spine_by<affine_sum<struct f2>>(),
-                                               scan_spine_by<affine_sum<uint64_t>>()};
+#define SPINE(T) scan_spine_by<affine_sum<T>>()
+static const struct scan_spine all_spines[SCAN_AFFINE_ACCUMULATORS] = {SPINE(float), SPINE(double), SPINE(struct f2),
+                                                                       SPINE(uint64_t), SPINE(struct f2)};
+
+/* True where all that passes read and leave is f32, so that samples of f2 are kept as such. */
+static bool is_narrow(const struct scan_rule *rule)
+{
+    return codec_class(rule->input) == SCAND_CLASS_F32 && codec_class(rule->output) == SCAND_CLASS_F32 &&
+           (rule->pass_count == 1 || rule->intermediate == SCAND_DTYPE_F32);
+}
 
 static int accumulator_number(const struct scan_rule *rule)
 {
     if (codec_is_integer(rule->input))
         return 3;
-    return scan_float_number(rule->accumulator);
+    const int number = scan_float_number(rule->accumulator);
+    return number == 2 && is_narrow(rule) ? 4 : number;
 }
 
 static bool is_wide(const struct scan_rule *rule)

@@ -135,8 +135,8 @@ DEVICE void affine_tiles_scan(tile_sums<affine_sum<T>> *shared, int tiles, const
 }
 
 /* A pass over an order block, as block_pass. */
-template <class T, bool Backward, class Factors>
-DEVICE void affine_pass(T x[ORDER_LEAF], const Factors &factors, int length, int warp, bool exclusive,
+template <class T, bool Backward, class Sample, class Factors>
+DEVICE void affine_pass(Sample x[ORDER_LEAF], const Factors &factors, int length, int warp, bool exclusive,
                         tile_sums<affine_sum<T>> *shared, const any_outside<affine_sum<T>> &outside, tile_state *states)
 {
     using Sum = affine_sum<T>;
@@ -166,9 +166,10 @@ DEVICE void affine_pass(T x[ORDER_LEAF], const Factors &factors, int length, int
 }
 
 /* Returns whether there are results: no total was wanted. */
-template <bool Long, class T, class Factors>
+template <class Samples, bool Long, class T, class Factors>
 DEVICE bool affine_passes(const struct any_plan &plan, const struct affine_states &states, const struct scan_item *item,
-                          int warp, tile_sums<affine_sum<T>> *shared, T x[ORDER_LEAF], const Factors &factors)
+                          int warp, tile_sums<affine_sum<T>> *shared, typename Samples::sample x[ORDER_LEAF],
+                          const Factors &factors)
 {
     const bool exclusive = plan.kind == SCAND_KIND_EXCLUSIVE;
 #pragma unroll 1
@@ -183,14 +184,14 @@ DEVICE bool affine_passes(const struct any_plan &plan, const struct affine_state
             return false;
         if (pass + 1 == plan.scan.pass_count)
             return true;
-        leaf_between_passes<typename affine_samples<T>::sum>(x, !plan.wide[pass + 1]);
+        leaf_between_passes<Samples>(x, !plan.wide[pass + 1]);
     }
 }
 
 /* Shared memory in which warps exchange totals; a pass and the making of a mean take turns. */
-template <class T> union affine_shared {
-    tile_sums<affine_sum<T>> pass;
-    any_shared<typename affine_samples<T>::sum> mean;
+template <class Samples> union affine_shared {
+    tile_sums<affine_sum<typename Samples::sum>> pass;
+    any_shared<Samples> mean;
 };
 
 /* A thread block takes one item after another, from one on. Shared memory: scan.smem vectors for each warp. */
@@ -200,7 +201,7 @@ __global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct batch
     using Sum = typename affine_samples<T>::sum;
     extern __shared__ __align__(128) uint4 affine_stages[];
     __shared__ struct affine_item item;
-    __shared__ affine_shared<T> shared;
+    __shared__ affine_shared<Sum> shared;
     const int number = batch_job(batch), warp = warp_index();
     const typename Factors::plan &plan = batch.plans[number];
     const struct any_plan &samples = plan.samples;
@@ -213,7 +214,7 @@ __global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct batch
         Factors factors;
         any_read<Sum, FETCH_NOW, true>(samples, &item.samples, NULL, warp, stage, &shared.mean, x);
         factors.read(plan, &item, warp, stage);
-        if (affine_passes<false>(samples, {}, &item.samples, warp, &shared.pass, x, factors))
+        if (affine_passes<Sum, false>(samples, {}, &item.samples, warp, &shared.pass, x, factors))
             any_write<Sum, true>(samples, any_tile_target<false>{samples, &item.samples, warp, stage}, x);
         __syncthreads();
     }

@@ -13,12 +13,12 @@
 /* Loads the kernels on the current device. */
 cudaError_t scan_affine_load(int shared_max);
 
-/* Kernels are by accumulator, f32, f64, f2 and exact, and by how coefficients are held: one for all samples; narrow;
- * wide. An accumulator's are never narrow, or never wide, where there is none. Those for contiguous rows are in files
- * of their own (affine_uniform.cu, affine_varying.cu); the latter with the vectors of shared memory that a
- * warp's coefficients take when they have been read. So are those for rows of several order blocks in one launch
- * (affine_grid.cu). */
-#define SCAN_AFFINE_ACCUMULATORS 4
+/* Kernels are by accumulator, f32, f64, f2, exact, and f2 of f32 samples of which every pass leaves f32, and by how
+ * coefficients are held: one for all samples; narrow; wide. An accumulator's are never narrow, or never wide, where
+ * there is none. Those for contiguous rows are in files of their own (affine_uniform.cu, affine_varying.cu); the latter
+ * with the vectors of shared memory that a warp's coefficients take when they have been read. So are those for rows of
+ * several order blocks in one launch (affine_grid.cu). */
+#define SCAN_AFFINE_ACCUMULATORS 5
 #define SCAN_AFFINE_FACTORS      3
 #define SCAN_AFFINES             (SCAN_AFFINE_ACCUMULATORS * SCAN_AFFINE_FACTORS)
 struct scan_affine_each {

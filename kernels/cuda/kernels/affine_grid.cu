@@ -7,6 +7,8 @@
 #include "kernels/cuda/kernels/affine_varying.cuh"
 
 const void *const scan_affine_longs[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS] = {
-    {(const void *)affine_ahead_kernel<float, true>, (const void *)affine_each_kernel<float, float, true>, NULL},
-    {(const void *)affine_ahead_kernel<double, true>, (const void *)affine_each_kernel<double, float, true>, NULL},
+    {(const void *)affine_ahead_kernel<affine_samples<float>::sum, true>,
+     (const void *)affine_each_kernel<affine_samples<float>::sum, float, true>, NULL},
+    {(const void *)affine_ahead_kernel<affine_samples<double>::sum, true>,
+     (const void *)affine_each_kernel<affine_samples<double>::sum, float, true>, NULL},
 };

@@ -5,9 +5,11 @@
 #include "kernels/cuda/kernels/affine.h"
 #include "kernels/cuda/kernels/affine_uniform.cuh"
 
+#define ONE(SAMPLES) (const void *)affine_ahead_kernel<SAMPLES, false>
 const void *const scan_affine_ones[SCAN_AFFINE_ACCUMULATORS] = {
-    (const void *)affine_ahead_kernel<float, false>,
-    (const void *)affine_ahead_kernel<double, false>,
-    (const void *)affine_ahead_kernel<struct f2, false>,
-    (const void *)affine_ahead_kernel<uint64_t, false>,
+    ONE(affine_samples<float>::sum),
+    ONE(affine_samples<double>::sum),
+    ONE(affine_samples<struct f2>::sum),
+    ONE(affine_samples<uint64_t>::sum),
+    ONE(any_f2_of_f32),
 };

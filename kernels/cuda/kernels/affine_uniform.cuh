@@ -110,8 +110,8 @@ DEVICE carry<affine_term<T>> affine_carry(T inclusive, const affine_factors<T> *
 }
 
 /* Makes the totals of tiles the carries into them, by the first warp. */
-template <class T, bool Backward>
-DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers, int tiles,
+template <class Samples, bool Backward, class T>
+DEVICE void affine_tiles(tile_sums<Samples> *shared, const affine_powers<T> *powers, int tiles,
                          const any_outside<affine_sum<T>> &outside, tile_state *states)
 {
     const int tile = lane_index(), last = tiles - 1;
@@ -131,9 +131,9 @@ DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, con
 }
 
 /* A pass over an order block, as block_pass. */
-template <class T, bool Backward>
-DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, bool exclusive,
-                              tile_sums<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers,
+template <class Samples, bool Backward, class T>
+DEVICE void affine_ahead_pass(typename Samples::sample x[ORDER_LEAF], T factor, int length, int warp, bool exclusive,
+                              tile_sums<Samples> *shared, const affine_powers<T> *powers,
                               const any_outside<affine_sum<T>> &outside, tile_state *states)
 {
     const int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
@@ -150,7 +150,7 @@ DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, b
         shared->totals[warp] = term;
     __syncthreads();
     if (warp == 0)
-        affine_tiles<T, Backward>(shared, powers, tiles, outside, states);
+        affine_tiles<Samples, Backward>(shared, powers, tiles, outside, states);
     __syncthreads();
     if (outside.total_wanted())
         return;
@@ -164,10 +164,10 @@ DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, b
 }
 
 /* Returns whether there are results: no total was wanted. */
-template <class T, bool Long>
+template <class Samples, bool Long, class T>
 DEVICE bool affine_ahead_passes(const struct affine_one_plan &plan, const struct scan_item *item, int warp, T factor,
-                                any_shared<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers,
-                                T x[ORDER_LEAF])
+                                any_shared<Samples> *shared, const affine_powers<T> *powers,
+                                typename Samples::sample x[ORDER_LEAF])
 {
     const struct scan_plan &scan = plan.samples.scan;
     const bool exclusive = plan.samples.kind == SCAND_KIND_EXCLUSIVE;
@@ -176,29 +176,33 @@ DEVICE bool affine_ahead_passes(const struct affine_one_plan &plan, const struct
         const any_outside<affine_sum<T>> outside = {plan.samples, item, pass};
         tile_state *published = Long ? plan.states.passes[pass] : NULL;
         if (scan.backward[pass])
-            affine_ahead_pass<T, true>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside,
-                                       published);
+            affine_ahead_pass<Samples, true>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside,
+                                             published);
         else
-            affine_ahead_pass<T, false>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside,
-                                        published);
+            affine_ahead_pass<Samples, false>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside,
+                                              published);
         if (pass == scan.totals_pass)
             return false;
         if (pass + 1 == scan.pass_count)
             return true;
-        leaf_between_passes<typename affine_samples<T>::sum>(x, !plan.samples.wide[pass + 1]);
+        leaf_between_passes<Samples>(x, !plan.samples.wide[pass + 1]);
     }
 }
 
+/* Registers: as few as suffice for two thread blocks of 20 warps on an SM, where nearly all values have them. */
+template <class Samples> constexpr int affine_ahead_registers = Samples::registers;
+template <> constexpr int affine_ahead_registers<any_f2_of_f32> = 48;
+
 /* Takes items as any_layout_kernel does, with the same shared memory. `Long`: rows have several order blocks, and tile
  * states: an SM holds one thread block of 32 warps at most. */
-template <class T, bool Long>
-__global__ void REGISTERS((Long ? 64 : affine_samples<T>::sum::registers))
+template <class Samples, bool Long>
+__global__ void REGISTERS((Long ? 64 : affine_ahead_registers<Samples>))
     affine_ahead_kernel(const __grid_constant__ struct affine_one_plan plan)
 {
-    using Sum = typename affine_samples<T>::sum;
+    using T = typename Samples::sum;
     extern __shared__ __align__(128) uint4 affine_ahead_tiles[];
     __shared__ struct scan_item items[ITEMS];
-    __shared__ any_shared<Sum> shared;
+    __shared__ any_shared<Samples> shared;
     __shared__ affine_powers<T> powers;
     __shared__ uint64_t taken;
     const struct any_plan &general = plan.samples;
@@ -214,7 +218,7 @@ __global__ void REGISTERS((Long ? 64 : affine_samples<T>::sum::registers))
     for (unsigned iteration = 0; items[iteration % ITEMS].length >= 0; iteration++) {
         const int number = warp_uniform(iteration % ITEMS);
         const struct scan_item *item = &items[number], *next = &items[(number + 1) % ITEMS];
-        T x[ORDER_LEAF];
+        typename Samples::sample x[ORDER_LEAF];
         if (warp == 0 && lane_index() == 0)
             taken = scan_take(general.scan, iteration); /* while the samples are on their way */
         if (item->length != powers.length) {
@@ -223,10 +227,10 @@ __global__ void REGISTERS((Long ? 64 : affine_samples<T>::sum::registers))
                 affine_powers_make_last(&powers, affine_factor<T>(plan), item->length);
             __syncthreads();
         }
-        any_read<Sum, FETCH_AHEAD, true>(general, item, next, warp, tile, &shared, x);
+        any_read<Samples, FETCH_AHEAD, true>(general, item, next, warp, tile, &shared, x);
         __syncwarp();
-        if (affine_ahead_passes<T, Long>(plan, item, warp, affine_factor<T>(plan), &shared, &powers, x))
-            any_write<Sum, true>(
+        if (affine_ahead_passes<Samples, Long>(plan, item, warp, affine_factor<T>(plan), &shared, &powers, x))
+            any_write<Samples, true>(
                 general, any_tile_target<true>{general, item, warp, tile + WORDS_VECTORS(general.input_bytes)}, x);
         if (warp == 0 && lane_index() == 0)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = any_item_at(general, taken);

@@ -5,9 +5,15 @@
 #include "kernels/cuda/kernels/affine.h"
 #include "kernels/cuda/kernels/affine_varying.cuh"
 
+template <class Samples, class Read> static constexpr struct scan_affine_each each_of()
+{
+    return {(const void *)affine_each_kernel<Samples, Read, false>,
+            affine_factors_of<typename Samples::sum, Read>::vectors};
+}
+
 template <class T, class Read> static constexpr struct scan_affine_each each()
 {
-    return {(const void *)affine_each_kernel<T, Read, false>, affine_factors_of<T, Read>::vectors};
+    return each_of<typename affine_samples<T>::sum, Read>();
 }
 
 const struct scan_affine_each scan_affine_eaches[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS - 1] = {
@@ -15,4 +21,5 @@ const struct scan_affine_each scan_affine_eaches[SCAN_AFFINE_ACCUMULATORS][SCAN_
     {each<double, float>(), each<double, double>()},
     {each<struct f2, float>(), each<struct f2, double>()},
     {{}, each<uint64_t, uint64_t>()},
+    {each_of<any_f2_of_f32, float>(), each_of<any_f2_of_f32, double>()},
 };

@@ -115,15 +115,15 @@ template <bool Long> constexpr int affine_each_registers = Long ? 64 : 48;
 
 /* Takes items as any_layout_kernel does. Results pass through the place of coefficients, so that these are fetched when
  * the item before has been written. `Long`: rows have several order blocks, and tile states. */
-template <class T, class Read, bool Long>
+template <class Samples, class Read, bool Long>
 __global__ void REGISTERS(affine_each_registers<Long>)
     affine_each_kernel(const __grid_constant__ struct affine_each_plan plan)
 {
-    using Sum = typename affine_samples<T>::sum;
+    using T = typename Samples::sum;
     using Factors = affine_factors_of<T, Read>;
     extern __shared__ __align__(128) uint4 affine_tiles[];
     __shared__ struct affine_item items[ITEMS];
-    __shared__ affine_shared<T> shared;
+    __shared__ affine_shared<Samples> shared;
     __shared__ uint64_t taken;
     const struct any_plan &samples = plan.samples;
     if (threadIdx.x < ITEMS_AHEAD)
@@ -137,15 +137,16 @@ __global__ void REGISTERS(affine_each_registers<Long>)
     for (unsigned iteration = 0; items[iteration % ITEMS].samples.length >= 0; iteration++) {
         const int number = warp_uniform(iteration % ITEMS);
         const struct affine_item *item = &items[number], *next = &items[(number + 1) % ITEMS];
-        T x[ORDER_LEAF];
+        typename Samples::sample x[ORDER_LEAF];
         if (warp == 0 && lane_index() == 0)
             taken = scan_take(samples.scan, iteration); /* while the samples are on their way */
         const Factors factors(plan, item, warp, second);
-        any_read<Sum, FETCH_AHEAD, true>(samples, &item->samples, &next->samples, warp, tile, &shared.mean, x);
-        const bool results = affine_passes<Long>(samples, plan.states, &item->samples, warp, &shared.pass, x, factors);
+        any_read<Samples, FETCH_AHEAD, true>(samples, &item->samples, &next->samples, warp, tile, &shared.mean, x);
+        const bool results =
+            affine_passes<Samples, Long>(samples, plan.states, &item->samples, warp, &shared.pass, x, factors);
         __syncwarp(); /* nobody looks at coefficients any more */
         if (results)
-            any_write<Sum, true>(samples, any_tile_target<true>{samples, &item->samples, warp, second}, x);
+            any_write<Samples, true>(samples, any_tile_target<true>{samples, &item->samples, warp, second}, x);
         any_fetch_first(plan.coefficients, &next->coefficients, warp, second);
         if (warp == 0 && lane_index() == 0)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = affine_item_ahead(plan, taken);

@@ -40,25 +40,28 @@ template <class T> struct affine_same {
 
 /* The map that a leaf stands for. `Partial`: it may lack samples that the pass would have met first, and begins at
  * `last`. */
-template <class T, bool Backward, bool Partial, class Factors>
-DEVICE affine_map<T> affine_leaf_total(const T x[ORDER_LEAF], const Factors &factors, int last)
+template <class T, bool Backward, bool Partial, class Sample, class Factors>
+DEVICE affine_map<T> affine_leaf_total(const Sample x[ORDER_LEAF], const Factors &factors, int last)
 {
     const int first = Backward ? ORDER_LEAF - 1 : 0;
-    affine_map<T> sum = {x[first], factors.at(first)};
+    affine_map<T> sum = {{}, factors.at(first)};
+    affine_convert(x[first], &sum.term);
 #pragma unroll
     for (int i = 1; i < ORDER_LEAF; i++) {
         const int k = Backward ? ORDER_LEAF - 1 - i : i;
         const T factor = factors.at(k);
         const affine_map<T> next = {affine_apply(factor, sum.term, x[k]), affine_mul(factor, sum.factor)};
+        T begin;
+        affine_convert(x[k], &begin);
         const bool start = Partial && k == last;
-        sum.term = start ? x[k] : next.term;
+        sum.term = start ? begin : next.term;
         sum.factor = start ? factor : next.factor;
     }
     return sum;
 }
 
-template <class T, bool Backward, bool Partial, bool Exclusive, class Factors>
-DEVICE void affine_leaf_values(T x[ORDER_LEAF], const Factors &factors, carry<affine_term<T>> carry, int last)
+template <class T, bool Backward, bool Partial, bool Exclusive, class Sample, class Factors>
+DEVICE void affine_leaf_values(Sample x[ORDER_LEAF], const Factors &factors, carry<affine_term<T>> carry, int last)
 {
     T y = carry.present ? carry.sum : T{};
 #pragma unroll
@@ -68,14 +71,14 @@ DEVICE void affine_leaf_values(T x[ORDER_LEAF], const Factors &factors, carry<af
         const T before = Partial && start ? (carry.present ? carry.sum : T{}) : y;
         y = affine_apply(factors.at(k), before, x[k]);
         if (start && !carry.present)
-            y = x[k];
-        x[k] = Exclusive ? before : y;
+            affine_convert(x[k], &y);
+        affine_convert(Exclusive ? before : y, &x[k]);
     }
 }
 
 /* The pins keep apart what the kinds have in common: computed before they part, it would not fit the registers. */
-template <class T, bool Backward, bool Partial, class Factors>
-DEVICE void affine_leaf_values(T x[ORDER_LEAF], const Factors &factors, carry<affine_term<T>> carry, int last,
+template <class T, bool Backward, bool Partial, class Sample, class Factors>
+DEVICE void affine_leaf_values(Sample x[ORDER_LEAF], const Factors &factors, carry<affine_term<T>> carry, int last,
                                bool exclusive)
 {
     if (exclusive) {
