@@ -82,43 +82,60 @@ int bench_main_job(struct bench_table *table, const struct service *service)
 }
 
 #ifdef SCAND_HAVE_CUDA
-/* Names the first `count` devices, "cuda:0,1". */
-static void name_devices(int count, char *out, size_t size)
+/* The first `count` GPUs, with the processor beside them or without. */
+struct devices {
+    int count;
+    bool helped;
+};
+
+/* Names devices, "cuda:0,1" or "cuda:0,1,cpu". */
+static void name_devices(struct devices devices, char *out, size_t size)
 {
     size_t length = (size_t)snprintf(out, size, "cuda:0");
-    for (int i = 1; i < count; i++)
+    for (int i = 1; i < devices.count; i++)
         length += (size_t)snprintf(out + length, size - length, ",%d", i);
+    snprintf(out + length, size - length, "%s", devices.helped ? ",cpu" : "");
 }
 
-static int measure_job(struct bench_table *table, const char *socket, uint64_t rows, int count,
+static int measure_job(struct bench_table *table, const char *socket, uint64_t rows, struct devices devices,
                        double duplex_gb_per_second)
 {
-    struct bench_row row = {.name = "warm job through the daemon", .accumulator = "f64", .target = 0.90};
-    const char *plural = count > 1 ? "s" : "";
+    struct bench_row row = {.accumulator = "f64"};
+    const char *plural = devices.count > 1 ? "s" : "";
     if (connect_and_time(socket, rows, false, &row.milliseconds))
         return 1;
-    snprintf(row.shape, sizeof row.shape, "%d x 10000 on %d GPU%s", (int)rows, count, plural);
-    snprintf(row.against, sizeof row.against, "copy in both directions on %d GPU%s", count, plural);
+    row.target = devices.helped ? 0 : 0.90;
+    snprintf(row.name, sizeof row.name, "%s",
+             devices.helped ? "the same with the processor" : "warm job through the daemon");
+    snprintf(row.shape, sizeof row.shape, "%d x 10000 on %d GPU%s", (int)rows, devices.count, plural);
+    snprintf(row.against, sizeof row.against, "copy in both directions on %d GPU%s", devices.count, plural);
     row.share = job_gb_per_second(rows, row.milliseconds) / duplex_gb_per_second;
     bench_add(table, &row);
     return 0;
 }
 
 /* The main job, and one four times as long, in which beginning and end count less. */
-static int measure_devices(struct bench_table *table, const char *scand, int count)
+static int measure_jobs(struct bench_table *table, const char *scand, struct devices devices,
+                        double duplex_gb_per_second)
 {
     struct server server;
     char names[64];
-    double duplex_gb_per_second;
-    name_devices(count, names, sizeof names);
-    if (bench_duplex(table, count, &duplex_gb_per_second) ||
-        server_start(&server, scand, (const char *const[]){"--device", names, "--pool", "4G", NULL}))
+    name_devices(devices, names, sizeof names);
+    if (server_start(&server, scand, (const char *const[]){"--device", names, "--pool", "4G", NULL}))
         return 1;
-    int r = measure_job(table, server.socket, MAIN_ROWS, count, duplex_gb_per_second);
+    int r = measure_job(table, server.socket, MAIN_ROWS, devices, duplex_gb_per_second);
     if (!r)
-        r = measure_job(table, server.socket, 4 * MAIN_ROWS, count, duplex_gb_per_second);
+        r = measure_job(table, server.socket, 4 * MAIN_ROWS, devices, duplex_gb_per_second);
     server_stop(&server);
     return r;
+}
+
+static int measure_devices(struct bench_table *table, const char *scand, int count)
+{
+    double duplex_gb_per_second;
+    int r = bench_duplex(table, count, &duplex_gb_per_second);
+    r = r ? r : measure_jobs(table, scand, (struct devices){count, false}, duplex_gb_per_second);
+    return r ? r : measure_jobs(table, scand, (struct devices){count, true}, duplex_gb_per_second);
 }
 
 /* Measures on one device, two, four and so on, and at last on all. */
