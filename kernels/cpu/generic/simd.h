@@ -294,6 +294,20 @@ INLINE f32_vector f32_fma(f32_vector a, f32_vector b, f32_vector c)
 #endif
 }
 
+INLINE f64_vector f64_fma(f64_vector a, f64_vector b, f64_vector c)
+{
+#if CPU_VECTOR_BYTES == 64 && defined(__AVX512F__)
+    return _mm512_fmadd_pd(a, b, c);
+#elif CPU_VECTOR_BYTES == 32 && defined(__FMA__)
+    return _mm256_fmadd_pd(a, b, c);
+#else
+    f64_vector result = {0};
+    for (int i = 0; i < F64_LANES; i++)
+        result[i] = fma(a[i], b[i], c[i]);
+    return result;
+#endif
+}
+
 /* The one NaN that results are written with, in the lanes that hold any. */
 INLINE f32_vector f32_one_nan(f32_vector vector)
 {

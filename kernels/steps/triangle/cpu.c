@@ -1,33 +1,33 @@
 #include "triangle.h"
 
-#include "kernels/cpu/generic/simd.h"
 #include "kernels/steps/lines.h"
+#include "kernels/steps/triangle/leaves.h"
 
 step_run STEP_CPU(triangle);
 
-#define LEAVES_MAX (TRIANGLE_SEGMENT_MAX / TRIANGLE_LEAF)
-#define CHUNK      512 /* samples, where segments are not longer */
-#define CHUNKS     3   /* chunks that are kept: an output needs the segments on either side */
+#define SEGMENTS (CHUNK / 2)                   /* of a chunk: no segment has fewer than two leaves */
+#define SLOT     (TRIANGLE_HALF_WIDTH_MAX + 8) /* sums of a segment that is longer than a group */
+#define MARGIN   (TRIANGLE_TAPS_MAX - 1)       /* samples on either side of an output that taps may need */
+#define BLOCK    1024                          /* outputs that are sums of taps, at a time */
 
-#define GROUP_VECTORS (TRIANGLE_FAN / F64_LANES)
-
-/* Totals of the leaves of a group, or their prefixes. */
-struct totals {
-    f64_vector single[GROUP_VECTORS], twice[GROUP_VECTORS];
-};
-
-/* The sums of some chunks, each of one segment or several. */
+/*
+ * A chunk is either some segments of up to a group or one that is longer. The window has the sums of it and of the two
+ * segments before it, of which outputs are made.
+ */
 struct window {
-    _Alignas(64) double sums[CHUNKS][TRIANGLE_SEGMENT_MAX + F64_LANES];        /* a vector may begin at the last one */
-    _Alignas(64) double single[CHUNKS][LEAVES_MAX], twice[CHUNKS][LEAVES_MAX]; /* behind each leaf */
-    _Alignas(64) double samples[TRIANGLE_SEGMENT_MAX];
-    _Alignas(64) f64_vector turned[TRIANGLE_SEGMENT_MAX / F64_LANES]; /* sample q of leaves side by side */
-    _Alignas(64) double outputs[TRIANGLE_SEGMENT_MAX];
-    uint64_t half_widths[TRIANGLE_SEGMENT_MAX]; /* half-widths of the outputs, where they have their own */
+    _Alignas(64) double sums[3 * SLOT];
+    struct leaves leaves;
+    _Alignas(64) double at[LEAVES]; /* lines of outputs, at each leaf */
+    struct triangle_line lines[SEGMENTS];
+    struct triangle_sums totals[2 + SEGMENTS];
+    double samples[TRIANGLE_HALF_WIDTH_MAX + 2 * MARGIN + 2 * F64_LANES];
+    double outputs[TRIANGLE_HALF_WIDTH_MAX + 2 * F64_LANES];
+    uint64_t half_widths[TRIANGLE_HALF_WIDTH_MAX]; /* half-widths of the outputs, where they have their own */
 };
 _Static_assert(sizeof(struct window) <= STEP_SCRATCH_BYTES, "a tile's scratch memory holds a window");
+_Static_assert((CHUNK + 2 * TRIANGLE_FAN + 8) * TRIANGLE_LEAF <= 3 * SLOT, "and sums of a chunk of short segments");
 
-/* A row, and the segments that a tile needs of it. */
+/* A row, and how it is cut. */
 struct line {
     const struct triangle *triangle;
     struct window *window;
@@ -35,8 +35,11 @@ struct line {
     char *to;
     int64_t from_stride, to_stride, length;
     enum scand_dtype from_dtype, to_dtype;
-    int64_t segment, per_chunk;  /* samples of a segment, segments of a chunk */
-    uint64_t kept_from, kept_to; /* outputs that are not skipped */
+    int64_t segment, leaves, per_chunk; /* samples of a segment, leaves of a segment, segments of a chunk */
+    int64_t first, written;             /* the first segment of a chunk, and of those that are then written */
+    bool is_finite;                     /* no sum of the window is infinite or a NaN */
+    int64_t direct_from, direct_to;     /* segments whose outputs are written as they are computed */
+    uint64_t kept_from, kept_to;        /* outputs that are not skipped */
     const struct step_operand *half_widths;
     const char *own; /* the row's half-widths, or NULL */
 };
@@ -77,316 +80,149 @@ static void read_samples(const struct line *line, int64_t begin, int64_t end, do
     }
 }
 
-/*
- * The sums of segments, a vector of leaves at a time. A box needs no double sums: nothing of `twice` is there.
- */
-
-INLINE void square(f64_vector *rows)
+/* Where a segment's sums are: longer ones take three places by turns. */
+INLINE double *sums_of(const struct line *line, int64_t segment)
 {
-    f32_vector words[F64_LANES];
-    memcpy(words, rows, sizeof words);
-    f64_square(words);
-    memcpy(rows, words, sizeof words);
+    if (line->leaves > TRIANGLE_FAN)
+        return line->window->sums + (segment + 3) % 3 * SLOT;
+    return line->window->sums + (segment - line->first + 2) * line->leaves * TRIANGLE_LEAF;
 }
 
-/* Totals of a vector of leaves, whose samples are kept side by side. */
-INLINE void leaf_totals(enum triangle_shape shape, const char *samples, bool narrow, f64_vector *turned, double *single,
-                        double *twice)
+INLINE void shape_sums(const struct line *line, enum triangle_shape shape, const char *samples, bool narrow)
 {
-    f64_vector sum = {0}, sums = {0};
-    for (int part = 0; part < TRIANGLE_LEAF; part += F64_LANES) {
-        f64_vector rows[F64_LANES];
-        for (int l = 0; l < F64_LANES; l++)
-            rows[l] = narrow ? f64_load_f32(samples + (l * TRIANGLE_LEAF + part) * 4)
-                             : f64_load(samples + (l * TRIANGLE_LEAF + part) * 8);
-        square(rows);
-        for (int q = 0; q < F64_LANES; q++) {
-            turned[part + q] = rows[q];
-            sum += rows[q];
-            sums += sum;
-        }
-    }
-    f64_store(single, sum);
-    if (shape == TRIANGLE_TRIANGLE)
-        f64_store(twice, sums);
+    double *to = sums_of(line, line->first);
+    leaf_totals(&line->window->leaves, shape, samples, narrow, to);
+    leaf_carries(&line->window->leaves, shape, narrow);
+    leaf_sums(&line->window->leaves, shape, to);
 }
 
-/* The sums of those leaves, from the carries into them, which become what the leaves leave. */
-INLINE void leaf_sums(enum triangle_shape shape, const f64_vector *turned, double *single, double *twice, double *to)
-{
-    f64_vector sum = f64_load(single), sums = shape == TRIANGLE_BOX ? sum : f64_load(twice);
-    for (int part = 0; part < TRIANGLE_LEAF; part += F64_LANES) {
-        f64_vector rows[F64_LANES];
-        for (int q = 0; q < F64_LANES; q++) {
-            rows[q] = shape == TRIANGLE_BOX ? sum : sums;
-            sum += turned[part + q];
-            sums += sum;
-        }
-        square(rows);
-        for (int l = 0; l < F64_LANES; l++)
-            f64_store(to + l * TRIANGLE_LEAF + part, rows[l]);
-    }
-    f64_store(single, sum);
-    if (shape == TRIANGLE_TRIANGLE)
-        f64_store(twice, sums);
-}
-
-/* True in the lanes whose leaves of vector v are at least `least` leaves behind the begin of their run of `fan` leaves.
- */
-INLINE i64_vector leaves_behind(int v, int fan, int least)
-{
-    const i64_vector lanes = {F64_LIST(0, 1)};
-    return ((lanes + v * F64_LANES) & (fan - 1)) >= least;
-}
-
-/* Samples of the group before each leaf of vector v. */
-INLINE f64_vector samples_before(int v)
-{
-    const f64_vector lanes = {F64_LIST(0, 1)};
-    return (lanes + (double)(v * F64_LANES)) * TRIANGLE_LEAF;
-}
-
-/* The values `distance` leaves before those of vector v; before the first leaf there are zeros. */
-INLINE f64_vector before(const f64_vector *vectors, int v, int distance)
-{
-    const f64_vector zero = {0};
-    if (distance >= F64_LANES)
-        return v >= distance / F64_LANES ? vectors[v - distance / F64_LANES] : zero;
-    return f64_shift(v > 0 ? vectors[v - 1] : zero, vectors[v], distance);
-}
-
-/* A step of the network, in runs of `fan` leaves each. */
-INLINE void network_step(enum triangle_shape shape, struct totals *totals, int distance, int fan)
-{
-    const double count = TRIANGLE_LEAF * distance;
-#pragma GCC unroll 16
-    for (int v = GROUP_VECTORS; v-- > 0;) {
-        const f64_vector single = before(totals->single, v, distance);
-        if (shape == TRIANGLE_TRIANGLE) {
-            const f64_vector joined = (before(totals->twice, v, distance) + single * count) + totals->twice[v];
-            totals->twice[v] = F64_SELECT(leaves_behind(v, fan, distance), joined, totals->twice[v]);
-        }
-        totals->single[v] = F64_SELECT(leaves_behind(v, fan, distance), single + totals->single[v], totals->single[v]);
-    }
-}
-
-/* Carries into the leaves of a group, in place of their totals. `group` is the carry into it, where there is one, and
- * then that into the next. */
-INLINE void group_carries(enum triangle_shape shape, double *single, double *twice, int fan, bool carried,
-                          struct triangle_sums *group)
-{
-    struct totals totals;
-    memcpy(totals.single, single, sizeof totals.single);
-    memcpy(totals.twice, shape == TRIANGLE_BOX ? single : twice, sizeof totals.twice);
-#pragma GCC unroll 5
-    for (int distance = 1; distance < fan; distance *= 2)
-        network_step(shape, &totals, distance, fan);
-    const f64_vector zero = {0}, group_single = zero + group->single, group_twice = zero + group->twice;
-#pragma GCC unroll 16
-    for (int v = 0; v < GROUP_VECTORS; v++) {
-        f64_vector singles = before(totals.single, v, 1), twices = before(totals.twice, v, 1);
-        if (carried) {
-            twices = (group_twice + group_single * samples_before(v)) + twices;
-            singles = group_single + singles;
-        }
-        f64_store(single + v * F64_LANES, F64_SELECT(leaves_behind(v, fan, 1), singles, group_single));
-        if (shape == TRIANGLE_TRIANGLE)
-            f64_store(twice + v * F64_LANES, F64_SELECT(leaves_behind(v, fan, 1), twices, group_twice));
-    }
-    const struct triangle_sums total = {totals.single[GROUP_VECTORS - 1][F64_LANES - 1],
-                                        totals.twice[GROUP_VECTORS - 1][F64_LANES - 1]};
-    *group = carried ? triangle_join(*group, total, TRIANGLE_GROUP) : total;
-}
-
-/* The carries into the groups from leaf `first` of a chunk on. */
-INLINE void chunk_carries(enum triangle_shape shape, double *single, double *twice, int64_t first, int64_t end,
-                          int64_t leaves)
-{
-    struct triangle_sums group = {0, 0};
-    for (int64_t l = first - first % TRIANGLE_FAN; l < end; l += TRIANGLE_FAN) {
-        if (l % leaves > 0) {
-            group_carries(shape, single + l, twice + l, TRIANGLE_FAN, true, &group);
-            continue;
-        }
-        group = (struct triangle_sums){0, 0};
-        if (leaves >= TRIANGLE_FAN)
-            group_carries(shape, single + l, twice + l, TRIANGLE_FAN, false, &group);
-        else if (leaves == 16)
-            group_carries(shape, single + l, twice + l, 16, false, &group);
-        else
-            group_carries(shape, single + l, twice + l, 8, false, &group);
-    }
-}
-_Static_assert(TRIANGLE_SEGMENT_MIN == 8 * TRIANGLE_LEAF && TRIANGLE_FAN == 32, "what leaves a segment may have");
-
-/* Functions of their own: each shape's carries are compiled once. */
-static void carry_triangle(double *single, double *twice, int64_t first, int64_t end, int64_t leaves)
-{
-    chunk_carries(TRIANGLE_TRIANGLE, single, twice, first, end, leaves);
-}
-
-static void carry_box(double *single, double *twice, int64_t first, int64_t end, int64_t leaves)
-{
-    chunk_carries(TRIANGLE_BOX, single, twice, first, end, leaves);
-}
-
-/* The sums of leaves of a chunk, which begin and end whole segments, from samples of f64, or `narrow` ones of f32. */
-INLINE void shape_sums(const struct line *line, enum triangle_shape shape, unsigned slot, int64_t first, int64_t end,
-                       const char *samples, bool narrow)
+/* The totals of the chunk's segments, behind those of the two before it. */
+static void chunk_totals(struct line *line, int64_t count)
 {
     struct window *window = line->window;
-    double *single = window->single[slot], *twice = window->twice[slot];
-    for (int64_t l = first; l < end; l += F64_LANES)
-        leaf_totals(shape, samples + (l - first) * TRIANGLE_LEAF * (narrow ? 4 : 8), narrow,
-                    window->turned + l * TRIANGLE_LEAF / F64_LANES, single + l, twice + l);
-    (shape == TRIANGLE_BOX ? carry_box : carry_triangle)(single, twice, first, end, line->segment / TRIANGLE_LEAF);
-    for (int64_t l = first; l < end; l += F64_LANES)
-        leaf_sums(shape, window->turned + l * TRIANGLE_LEAF / F64_LANES, single + l, twice + l,
-                  window->sums[slot] + l * TRIANGLE_LEAF);
-}
-
-INLINE void chunk_sums(const struct line *line, unsigned slot, int64_t first, int64_t end, const char *samples,
-                       bool narrow)
-{
-    if (line->triangle->shape == TRIANGLE_BOX)
-        shape_sums(line, TRIANGLE_BOX, slot, first, end, samples, narrow);
-    else
-        shape_sums(line, TRIANGLE_TRIANGLE, slot, first, end, samples, narrow);
-}
-
-/* Returns the chunk of a segment. */
-static int64_t chunk_of(const struct line *line, int64_t segment)
-{
-    return (segment + line->per_chunk) / line->per_chunk - 1; /* segments begin at -1 */
-}
-
-static unsigned slot_of(int64_t chunk)
-{
-    return (unsigned)((chunk + CHUNKS) % CHUNKS);
-}
-
-/* Samples that are as they are wanted are not copied. Segments first <= b < end, all of one chunk. */
-static void compute_segments(const struct line *line, int64_t first, int64_t end)
-{
-    const int64_t chunk = chunk_of(line, first), leaves = line->segment / TRIANGLE_LEAF;
-    const int64_t first_leaf = (first - chunk * line->per_chunk) * leaves,
-                  end_leaf = first_leaf + (end - first) * leaves;
-    const int64_t begin = first * line->segment;
-    const bool inside = begin >= 0 && end * line->segment <= line->length;
-    const char *from = line->from + begin * line->from_stride;
-    if (inside && line->from_dtype == SCAND_DTYPE_F32 && line->from_stride == 4)
-        return chunk_sums(line, slot_of(chunk), first_leaf, end_leaf, from, true);
-    if (!(inside && line->from_dtype == SCAND_DTYPE_F64 && line->from_stride == 8)) {
-        read_samples(line, begin, end * line->segment, line->window->samples);
-        from = (const char *)line->window->samples;
+    const struct leaves *leaves = &window->leaves;
+    const double *twice = line->triangle->shape == TRIANGLE_BOX ? leaves->single : leaves->twice;
+    double sum = 0 * window->totals[0].twice + 0 * window->totals[1].twice;
+    for (int64_t j = 0, last = line->leaves - 1; j < count; j++, last += line->leaves) {
+        window->totals[2 + j] = (struct triangle_sums){leaves->single[last], twice[last]};
+        sum += 0 * twice[last];
     }
-    chunk_sums(line, slot_of(chunk), first_leaf, end_leaf, from, false);
+    line->is_finite = sum == 0;
+}
+
+/* The sums of `count` segments, which become the chunk. Samples that are as they are wanted are not copied. */
+static void compute_segments(struct line *line, int64_t first, int64_t count)
+{
+    const int64_t begin = first * line->segment, last = count * line->leaves - 1;
+    struct window *window = line->window;
+    struct leaves *leaves = &window->leaves;
+    const bool inside = begin >= 0 && begin + leaves->offset[last] + TRIANGLE_LEAF <= line->length;
+    const bool is_box = line->triangle->shape == TRIANGLE_BOX;
+    const bool narrow = inside && line->from_dtype == SCAND_DTYPE_F32 && line->from_stride == 4;
+    const char *from = line->from + begin * line->from_stride;
+    if (!narrow && !(inside && line->from_dtype == SCAND_DTYPE_F64 && line->from_stride == 8)) {
+        read_samples(line, begin, begin + count * line->segment, window->samples);
+        from = (const char *)window->samples;
+    }
+    for (int64_t l = 0, tail = last - last % F64_LANES; l < F64_LANES; l++)
+        leaves->tail[l] = leaves->offset[tail + l < last ? tail + l : last];
+    leaves->leaves = last + 1;
+    line->first = first;
+    if (is_box && narrow)
+        shape_sums(line, TRIANGLE_BOX, from, true);
+    else if (is_box)
+        shape_sums(line, TRIANGLE_BOX, from, false);
+    else if (narrow)
+        shape_sums(line, TRIANGLE_TRIANGLE, from, true);
+    else
+        shape_sums(line, TRIANGLE_TRIANGLE, from, false);
+    chunk_totals(line, count);
+}
+
+/* Keeps the last two segments of a chunk. */
+static void keep_segments(const struct line *line, int64_t count)
+{
+    struct window *window = line->window;
+    const int64_t filled = line->leaves * TRIANGLE_LEAF;
+    memmove(window->totals, window->totals + count, 2 * sizeof *window->totals);
+    if (line->leaves <= TRIANGLE_FAN)
+        memmove(window->sums, window->sums + count * filled, (size_t)(2 * filled) * sizeof *window->sums);
 }
 
 /*
  * Outputs.
  */
 
-struct segment {
-    const double *sums;
-    struct triangle_sums total;
-};
-
-static struct segment segment_at(const struct line *line, int64_t number)
+/* a - 2 b. Exact: of sums of f32, whose doubles do not overflow. */
+INLINE f64_vector minus_twice(f64_vector a, f64_vector b, bool exact)
 {
-    const struct window *window = line->window;
-    const int64_t chunk = chunk_of(line, number), place = number - chunk * line->per_chunk;
-    const int64_t last = (place + 1) * (line->segment / TRIANGLE_LEAF) - 1;
-    const unsigned slot = slot_of(chunk);
-    return (struct segment){.sums = window->sums[slot] + place * line->segment,
-                            .total = {window->single[slot][last], window->twice[slot][last]}};
+    return exact && F64_LANES > 2 ? f64_fma(f64_all(-2), b, a) : a - 2 * b;
 }
 
-/* The outputs from..to - 1 of a segment, of which one and the same line is to be added. */
-struct run {
-    int from, to;
-    const double *ahead, *behind, *here; /* sums, as of r = 0 */
-    struct triangle_line line;
-};
-
-/* Outputs of a vector, as triangle_output has them: kept as f64, or written as they are in a `narrow` row of f32. Lanes
- * of `place` are its values of r. */
-INLINE void vector_output(const struct run *run, enum triangle_shape shape, bool lined, double scale, int r,
-                          f64_vector place, char *to, bool narrow)
-{
-    const f64_vector ahead = f64_load(run->ahead + r), behind = f64_load(run->behind + r);
-    f64_vector y = shape == TRIANGLE_BOX ? ahead - behind : ahead + behind;
-    if (lined && shape == TRIANGLE_BOX)
-        y += run->line.start;
-    else if (lined)
-        y += run->line.start + run->line.slope * place;
-    if (shape == TRIANGLE_TRIANGLE)
-        y -= 2 * f64_load(run->here + r);
-    y *= scale;
-    if (narrow)
-        f64_store_f32(to, f64_one_nan(y));
-    else
-        f64_store(to, y);
-}
-
-/* The last vector may have outputs that there are already; one that is longer than the run is not all kept. */
-INLINE void run_outputs(const struct run *run, enum triangle_shape shape, bool lined, double scale, char *to,
-                        bool narrow)
+/* The lines that are to be added to the outputs of segments first <= b < last. */
+static void plan_lines(const struct line *line, int64_t first, int64_t last)
 {
     const f64_vector lanes = {F64_LIST(0, 1)};
-    const int size = narrow ? 4 : 8, last = run->to - F64_LANES;
-    f64_vector place = lanes + (double)run->from;
-    int r = run->from;
-    for (; r <= last; r += F64_LANES, place += F64_LANES)
-        vector_output(run, shape, lined, scale, r, place, to + (ptrdiff_t)r * size, narrow);
-    if (r >= run->to)
-        return;
-    if (last >= run->from)
-        return vector_output(run, shape, lined, scale, last, lanes + (double)last, to + (ptrdiff_t)last * size, narrow);
-    char outputs[sizeof(f64_vector)];
-    vector_output(run, shape, lined, scale, r, place, outputs, narrow);
-#pragma GCC unroll 1
-    for (; r < run->to; r++)
-        memcpy(to + (ptrdiff_t)r * size, outputs + (ptrdiff_t)(r - run->from) * size, (size_t)size);
+    const struct triangle triangle = *line->triangle;
+    const int64_t leaves = line->leaves;
+    const struct triangle_sums *total = line->window->totals + (first - line->first + 2);
+    struct triangle_line *along = line->window->lines;
+    double *at = line->window->at;
+    for (int64_t b = first; b < last; b++, total++, along++, at += leaves) {
+        *along = triangle_line(&triangle, triangle.half_width, true, true, total[0], total[-1]);
+        for (int64_t l = 0; l < leaves && triangle.shape == TRIANGLE_TRIANGLE; l += F64_LANES)
+            f64_store(at + l,
+                      f64_fma(f64_all(along->slope), (lanes + (double)l) * TRIANGLE_LEAF, f64_all(along->start)));
+    }
 }
 
-/* Outputs of a segment whose neighbours are `before` and `after`, in three runs: the sum behind it is not its own; both
- * are or, where K is more than half of it, neither is; the sum ahead is not. */
-INLINE void difference(const struct triangle *triangle, enum triangle_shape shape, int size,
-                       const struct segment *before, const struct segment *here, const struct segment *after, char *to,
-                       bool narrow)
+/* Outputs of some segments: kept as f64, or written as they are in a `narrow` row of f32. A segment's last leaf is
+ * written as if it were whole, and what is behind it later. A box needs the sum behind a segment's last sample: it may
+ * take the place of the next segment's first one, which is 0 and has been used already. */
+INLINE void shape_outputs(const struct line *line, enum triangle_shape shape, int64_t first, int64_t last, char *to,
+                          bool narrow)
 {
-    const int width = (int)triangle->half_width, reach = shape == TRIANGLE_BOX ? width - 1 : width;
-    const bool neither = size - width < reach;
-    const int low = neither ? size - width : reach, high = neither ? reach : size - width;
-    const double *own_ahead = here->sums + width, *own_behind = here->sums - reach;
-    const double *ahead = after->sums - size + width, *behind = before->sums + size - reach;
-    const struct triangle_sums total = here->total, total_before = before->total;
-    const struct run runs[3] = {
-        {0, low, own_ahead, behind, here->sums, triangle_line(triangle, size, false, true, total, total_before)},
-        {low, high, neither ? ahead : own_ahead, neither ? behind : own_behind, here->sums,
-         triangle_line(triangle, size, neither, neither, total, total_before)},
-        {high, size, ahead, own_behind, here->sums, triangle_line(triangle, size, true, false, total, total_before)}};
-    run_outputs(&runs[0], shape, true, triangle->scale, to, narrow);
-    if (neither)
-        run_outputs(&runs[1], shape, true, triangle->scale, to, narrow);
-    else
-        run_outputs(&runs[1], shape, false, triangle->scale, to, narrow);
-    run_outputs(&runs[2], shape, true, triangle->scale, to, narrow);
+    const f64_vector lanes = {F64_LIST(0, 1)}, scale = f64_all(line->triangle->scale);
+    const struct window *window = line->window;
+    const int64_t leaves = line->leaves, bytes = line->segment * (narrow ? 4 : 8);
+    const double *at = window->at + (first - line->written) * leaves;
+    for (int64_t b = first; b < last; b++, at += leaves, to += bytes) {
+        double *behind = sums_of(line, b - 1);
+        const double *here = sums_of(line, b), *ahead = sums_of(line, b + 1);
+        const struct triangle_line along = window->lines[b - line->written];
+        const f64_vector start = f64_all(along.start), slope = f64_all(along.slope);
+        if (shape == TRIANGLE_BOX)
+            behind[line->segment] = window->totals[b - line->first + 1].single;
+#pragma GCC unroll 2
+        for (int64_t leaf = 0; leaf < leaves; leaf++)
+            for (int part = 0; part < TRIANGLE_LEAF; part += F64_LANES) {
+                const int64_t r = leaf * TRIANGLE_LEAF + part;
+                f64_vector y;
+                if (shape == TRIANGLE_BOX)
+                    y = (f64_load(ahead + r) - f64_load(behind + r + 1)) + start;
+                else
+                    y = (minus_twice(f64_load(behind + r), f64_load(here + r), narrow) + f64_load(ahead + r)) +
+                        f64_fma(slope, lanes + part, f64_all(at[leaf]));
+                y *= scale;
+                if (narrow)
+                    f64_store_f32(to + r * 4, y);
+                else
+                    f64_store(to + r * 8, y);
+            }
+    }
 }
 
-static void segment_outputs(const struct line *line, const struct segment segments[3], char *to, bool narrow)
+static void segment_outputs(const struct line *line, int64_t first, int64_t last, char *to, bool narrow)
 {
-    const struct segment *before = &segments[0], *here = &segments[1], *after = &segments[2];
-    const int size = (int)line->segment;
-    if (line->triangle->shape == TRIANGLE_BOX && narrow)
-        difference(line->triangle, TRIANGLE_BOX, size, before, here, after, to, true);
-    else if (line->triangle->shape == TRIANGLE_BOX)
-        difference(line->triangle, TRIANGLE_BOX, size, before, here, after, to, false);
+    const bool is_box = line->triangle->shape == TRIANGLE_BOX;
+    if (is_box && narrow)
+        shape_outputs(line, TRIANGLE_BOX, first, last, to, true);
+    else if (is_box)
+        shape_outputs(line, TRIANGLE_BOX, first, last, to, false);
     else if (narrow)
-        difference(line->triangle, TRIANGLE_TRIANGLE, size, before, here, after, to, true);
+        shape_outputs(line, TRIANGLE_TRIANGLE, first, last, to, true);
     else
-        difference(line->triangle, TRIANGLE_TRIANGLE, size, before, here, after, to, false);
+        shape_outputs(line, TRIANGLE_TRIANGLE, first, last, to, false);
 }
 
 /* Outputs begin <= i < end, `from` being the first one in the window. */
@@ -401,83 +237,178 @@ static void write_outputs(const struct line *line, uint64_t from, uint64_t begin
                    line->to_stride);
 }
 
-/* Output i, the r-th of a segment, with its own triangle. */
-static inline double own_output(const struct line *line, const struct segment segments[3], int64_t i, int r,
-                                const struct triangle *own)
-{
-    const struct segment *before = &segments[0], *here = &segments[1], *after = &segments[2];
-    const int size = (int)line->segment, width = (int)own->half_width;
-    const int ahead = r + width, behind = own->shape == TRIANGLE_BOX ? r - width + 1 : r - width;
-    if (!triangle_keeps(own, i, line->length))
-        return 0;
-    if (width == 1)
-        return step_get_f64(line->from_dtype, line->from + i * line->from_stride);
-    return triangle_output(own->shape, ahead < size ? here->sums[ahead] : after->sums[ahead - size],
-                           behind >= 0 ? here->sums[behind] : before->sums[behind + size], here->sums[r],
-                           triangle_line(own, size, ahead >= size, behind < 0, here->total, before->total), r,
-                           own->scale);
-}
+/*
+ * Sums of taps.
+ */
 
-/* Outputs begin <= i < end of a segment, whose first one is `from`. Neighbours mostly have the same half-width. */
-static void write_own_outputs(const struct line *line, const struct segment segments[3], uint64_t from, uint64_t begin,
-                              uint64_t end)
+static void tap_outputs(const struct triangle *triangle, const double *x, uint64_t count, double *y)
 {
-    const struct step_operand *half_widths = line->half_widths;
-    uint64_t *widths = line->window->half_widths;
-    double *y = line->window->outputs;
-    line_load_integers(half_widths->dtype, line->own + (int64_t)begin * half_widths->stride, half_widths->stride,
-                       end - begin, widths);
-    struct triangle own = triangle_with(line->triangle, widths[0]);
-    for (uint64_t i = begin; i < end; i++) {
-        if (widths[i - begin] != own.half_width)
-            own = triangle_with(line->triangle, widths[i - begin]);
-        y[i - begin] = own_output(line, segments, (int64_t)i, (int)(i - from), &own);
-    }
-    line_store_f64(line->to_dtype, y, end - begin, line->to + (int64_t)begin * line->to_stride, line->to_stride);
-}
-
-/* Writes the outputs in begin <= i < end of segments first <= b < last. */
-static void write_segments(const struct line *line, int64_t first, int64_t last, uint64_t begin, uint64_t end)
-{
-    const bool narrow = line->to_dtype == SCAND_DTYPE_F32 && line->to_stride == 4;
-    struct segment segments[3] = {segment_at(line, first - 1), segment_at(line, first)};
-    for (int64_t b = first; b < last; b++) {
-        const uint64_t from = (uint64_t)(b * line->segment), to = from + (uint64_t)line->segment;
-        segments[2] = segment_at(line, b + 1);
-        if (line->own)
-            write_own_outputs(line, segments, from, begin > from ? begin : from, end < to ? end : to);
-        else if (narrow && from >= begin && to <= end && from >= line->kept_from && to <= line->kept_to)
-            segment_outputs(line, segments, line->to + from * 4, true);
-        else {
-            segment_outputs(line, segments, (char *)line->window->outputs, false);
-            write_outputs(line, from, begin > from ? begin : from, end < to ? end : to);
+    const bool is_box = triangle->shape == TRIANGLE_BOX;
+    const int width = (int)triangle->half_width;
+    const f64_vector scale = f64_all(triangle->scale), middle = f64_all(is_box ? 1 : width);
+    for (uint64_t i = 0; i < count; i += 2 * F64_LANES) {
+        f64_vector sum[2] = {middle * f64_load(x + i), middle * f64_load(x + i + F64_LANES)};
+        for (int m = 1; m < width; m++) {
+            const f64_vector weight = f64_all(is_box ? 1 : width - m);
+            for (int v = 0; v < 2; v++) {
+                const double *at = x + i + v * F64_LANES;
+                sum[v] = f64_fma(weight, f64_load(at - m) + f64_load(at + m), sum[v]);
+            }
         }
-        segments[0] = segments[1];
-        segments[1] = segments[2];
+        for (int v = 0; v < 2; v++)
+            f64_store(y + i + v * F64_LANES, sum[v] * scale);
     }
 }
 
-static void copy_row(const struct line *line, uint64_t begin, uint64_t end)
+static double own_taps(const struct triangle *own, const double *x)
 {
+    double sum = triangle_middle(own, x[0]);
+    for (int32_t m = 1; m < (int32_t)own->half_width; m++)
+        sum = triangle_taps(own, sum, m, x[-m] + x[m]);
+    return sum * own->scale;
+}
+
+static void filter_by_taps(const struct line *line, uint64_t begin, uint64_t end)
+{
+    struct window *window = line->window;
     for (uint64_t i = begin, next; i < end; i = next) {
-        next = end - i < TRIANGLE_SEGMENT_MAX ? end : i + TRIANGLE_SEGMENT_MAX;
-        read_samples(line, (int64_t)i, (int64_t)next, line->window->outputs);
+        next = end - i < BLOCK ? end : i + BLOCK;
+        read_samples(line, (int64_t)i - MARGIN, (int64_t)next + MARGIN, window->samples);
+        tap_outputs(line->triangle, window->samples + MARGIN, next - i, window->outputs);
         write_outputs(line, i, i, next);
     }
 }
 
-/* Chunk by chunk: a segment is written as soon as the one behind it is there. */
-static void filter_row(const struct line *line, uint64_t begin, uint64_t end)
+/*
+ * Outputs with half-widths of their own.
+ */
+
+static inline double sum_at(const struct line *line, int64_t segment, int64_t r)
+{
+    return sums_of(line, segment)[r];
+}
+
+/* Output r of segment b, with its own triangle. */
+static inline double own_sums(const struct line *line, int64_t b, int64_t r, const struct triangle *own)
+{
+    const struct triangle_sums *total = line->window->totals + (b - line->first + 2);
+    const int64_t size = line->segment, width = own->half_width, ahead = r + width;
+    const int64_t behind = own->shape == TRIANGLE_BOX ? r - width + 1 : r - width;
+    const struct triangle_line along =
+        triangle_line(own, (uint32_t)size, ahead >= size, r < width, total[0], total[-1]);
+    return triangle_output(own, ahead < size ? sum_at(line, b, ahead) : sum_at(line, b + 1, ahead - size),
+                           r >= width    ? sum_at(line, b, behind)
+                           : behind == 0 ? total[-1].single
+                                         : sum_at(line, b - 1, behind + size),
+                           sum_at(line, b, r), triangle_line_at(along, (int32_t)(r / TRIANGLE_LEAF)), along.slope,
+                           (int32_t)(r % TRIANGLE_LEAF));
+}
+
+/* Outputs begin <= i < end: of segment b, or sums of taps. Neighbours mostly have the same half-width. */
+static void write_own_outputs(const struct line *line, int64_t b, uint64_t begin, uint64_t end)
+{
+    const struct step_operand *half_widths = line->half_widths;
+    struct window *window = line->window;
+    const uint64_t *widths = window->half_widths;
+    struct triangle own = triangle_with(line->triangle, 0);
+    line_load_integers(half_widths->dtype, line->own + (int64_t)begin * half_widths->stride, half_widths->stride,
+                       end - begin, window->half_widths);
+    read_samples(line, (int64_t)begin - MARGIN, (int64_t)end + MARGIN, window->samples);
+    for (uint64_t k = 0; k < end - begin; k++) {
+        const int64_t i = (int64_t)(begin + k);
+        if (widths[k] != own.half_width)
+            own = triangle_with(line->triangle, widths[k]);
+        window->outputs[k] = !triangle_keeps(&own, i, line->length)    ? 0
+                             : triangle_has_taps(line->triangle, &own) ? own_taps(&own, window->samples + MARGIN + k)
+                                                                       : own_sums(line, b, i - b * line->segment, &own);
+    }
+    line_store_f64(line->to_dtype, window->outputs, end - begin, line->to + (int64_t)begin * line->to_stride,
+                   line->to_stride);
+}
+
+/*
+ * Rows.
+ */
+
+/* Writes the outputs in begin <= i < end of segments first <= b < last. Those that are wanted whole are written as they
+ * are computed, from sums of f32 to f32: if no sum is infinite or a NaN, no output is a NaN. */
+static void write_segments(const struct line *line, int64_t first, int64_t last, uint64_t begin, uint64_t end)
+{
+    for (int64_t b = first, next; b < last; b = next) {
+        const uint64_t from = (uint64_t)(b * line->segment), to = from + (uint64_t)line->segment;
+        next = b + 1;
+        if (line->own)
+            write_own_outputs(line, b, begin > from ? begin : from, end < to ? end : to);
+        else if (line->is_finite && b >= line->direct_from && b < line->direct_to) {
+            next = last < line->direct_to ? last : line->direct_to;
+            segment_outputs(line, b, next, line->to + from * sizeof(float), true);
+        } else {
+            segment_outputs(line, b, next, (char *)line->window->outputs, false);
+            write_outputs(line, from, begin > from ? begin : from, end < to ? end : to);
+        }
+    }
+}
+
+/* The segments that are wanted whole, if they may be written as they are computed. */
+static void plan_outputs(struct line *line, uint64_t begin, uint64_t end)
+{
+    const int64_t size = line->segment, first = (int64_t)(begin > line->kept_from ? begin : line->kept_from);
+    const int64_t last = (int64_t)(end < line->kept_to ? end : line->kept_to) - line->leaves * TRIANGLE_LEAF;
+    const bool narrow =
+        line->from_dtype == SCAND_DTYPE_F32 && line->to_dtype == SCAND_DTYPE_F32 && line->to_stride == sizeof(float);
+    line->direct_from = (first + size - 1) / size;
+    line->direct_to = narrow && last >= 0 ? last / size + 1 : 0;
+}
+
+/* Chunk by chunk: a segment is written as soon as the one behind it is there. Segments that can be read as they lie in
+ * the row, and others, have chunks of their own. */
+static void filter_by_sums(struct line *line, uint64_t begin, uint64_t end)
 {
     const int64_t first = (int64_t)begin / line->segment, last = ((int64_t)end - 1) / line->segment;
-    int64_t written = first;
+    const int64_t inside = (line->length - line->leaves * TRIANGLE_LEAF) / line->segment + 1;
+    plan_outputs(line, begin, end);
+    memset(line->window->totals, 0, 2 * sizeof *line->window->totals);
     for (int64_t b = first - 1, next; b <= last + 1; b = next) {
-        next = (chunk_of(line, b) + 1) * line->per_chunk;
-        next = next < last + 2 ? next : last + 2;
-        compute_segments(line, b, next);
-        if (written < next - 1)
-            write_segments(line, written, next - 1, begin, end);
-        written = next - 1 > written ? next - 1 : written;
+        next = b + line->per_chunk < last + 2 ? b + line->per_chunk : last + 2;
+        next = b < 0 ? 0 : b < inside && inside < next ? inside : next;
+        const int64_t written = b - 1 > first ? b - 1 : first;
+        compute_segments(line, b, next - b);
+        line->written = written;
+        if (!line->own)
+            plan_lines(line, written, next - 1);
+        write_segments(line, written, next - 1, begin, end);
+        keep_segments(line, next - b);
+    }
+}
+
+static void filter_row(struct line *line, uint64_t begin, uint64_t end)
+{
+    if (line->triangle->half_width > TRIANGLE_TAPS_MAX)
+        return filter_by_sums(line, begin, end);
+    if (!line->own)
+        return filter_by_taps(line, begin, end);
+    for (uint64_t i = begin, next; i < end; i = next) {
+        next = end - i < BLOCK ? end : i + BLOCK;
+        write_own_outputs(line, 0, i, next);
+    }
+}
+
+static void plan_leaves(struct line *line)
+{
+    struct leaves *plan = &line->window->leaves;
+    const int64_t leaves = triangle_leaves(line->triangle->half_width), segment = line->triangle->half_width;
+    line->segment = segment;
+    line->leaves = plan->in_segment = leaves;
+    line->per_chunk = leaves > TRIANGLE_FAN ? 1 : CHUNK / leaves;
+    line->per_chunk -= line->per_chunk > F64_LANES ? line->per_chunk % F64_LANES : 0; /* whole vectors */
+    plan->rest = segment - (leaves - 1) * TRIANGLE_LEAF;
+    for (int64_t l = 0, begin = 0; l < line->per_chunk * leaves + F64_LANES; l += leaves, begin += segment) {
+        for (int64_t k = 0; k < leaves; k++) {
+            plan->offset[l + k] = begin + k * TRIANGLE_LEAF;
+            plan->have[l + k] = TRIANGLE_LEAF;
+            plan->place[l + k] = k;
+        }
+        plan->have[l + leaves - 1] = plan->rest;
     }
 }
 
@@ -490,9 +421,8 @@ void STEP_CPU(triangle)(const struct step_rows *rows, const void *params, const 
                         .to_stride = rows->output.stride,
                         .from_dtype = rows->input.dtype,
                         .to_dtype = rows->output.dtype,
-                        .segment = triangle_segment(triangle->half_width)};
-    line.half_widths = &rows->further[TRIANGLE_HALF_WIDTHS];
-    line.per_chunk = line.segment < CHUNK ? CHUNK / line.segment : 1;
+                        .half_widths = &rows->further[TRIANGLE_HALF_WIDTHS]};
+    plan_leaves(&line);
     for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
         const uint64_t end = step_end(rows, tile, row);
         line.from = step_row(rows, &rows->input, row);
@@ -500,9 +430,7 @@ void STEP_CPU(triangle)(const struct step_rows *rows, const void *params, const 
         line.length = (int64_t)step_length(rows, &rows->input, row);
         line.own = line.half_widths->origin ? step_row(rows, line.half_widths, row) : NULL;
         triangle_kept(triangle, (uint64_t)line.length, &line.kept_from, &line.kept_to);
-        if (tile->begin < end && triangle->half_width == 1 && !line.own)
-            copy_row(&line, tile->begin, end);
-        else if (tile->begin < end)
+        if (tile->begin < end)
             filter_row(&line, tile->begin, end);
     }
 }

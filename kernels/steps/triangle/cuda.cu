@@ -1,678 +1,685 @@
-#include <type_traits>
-
-#include "kernels/steps/step.cuh"
-#include "triangle.h"
-
 /*
- * A thread block goes along the row, chunk by chunk, a leaf of it for each thread. It keeps the sums of three chunks in
- * shared memory: a chunk's outputs need the segments on either side of theirs. So samples are read once, but for those
- * around the tile, while the outputs of the chunk before are computed and written. Chunks begin at the first segment
- * that the tile needs. A chunk is a segment, or several short ones: the fewer threads wait for each other, the better.
+ * A strip is a part of a row. Some lanes of a warp, or the warps of a thread block, go along a strip segment by
+ * segment, a leaf for each lane. Since an output is made of the sums of three segments at the same place, a thread has
+ * all sums of its outputs in registers. Samples are read once, but for the segments on either side of a strip.
  */
+#include "sums.cuh"
 
-#define WARP         32
-#define WARPS_MAX    (TRIANGLE_SEGMENT_MAX / TRIANGLE_GROUP)
-#define THREADS_MAX  (WARPS_MAX * WARP)
-#define CHUNKS       3
-#define OUTPUTS      TRIANGLE_LEAF /* of a thread in a chunk */
-#define CHUNK_LEAST  512
-#define SEGMENTS_MAX (CHUNK_LEAST / TRIANGLE_SEGMENT_MIN) /* of a chunk */
-#define BLOCKS       3 /* of the longest chunks on a multiprocessor: for more there are no registers */
-#define BLOCKS_OWN   2 /* where outputs have their own half-widths, which takes registers */
-static_assert(WARP == TRIANGLE_FAN, "a group for each warp");
+#define THREADS_MAX    (WARPS_MAX * WARP)
+#define SEGMENTS_LEAST 48 /* of a strip: two more are summed for it */
+#define SEGMENTS_AHEAD 2  /* behind the one that is loaded, which the L2 cache is asked for */
+#define SEGMENTS_MOST  (UINT64_C(1) << 20)
+#define PARTS_MAX      1024
+#define SEGMENTS       3 /* whose sums are kept where outputs have their own half-widths */
 
-/* A word of 8 bytes more for every 32: leaves that are written, and neighbours that are read anywhere, meet in few
- * banks. PADDED(at + WARP) is PADDED(at) + PADDED(WARP). */
-#define PADDED(AT) ((AT) + (AT) / 32)
+/* How samples and outputs reach a thread: a leaf in words of QUAD samples; through shared memory, so that threads that
+ * read and write are side by side; likewise, with outputs that have half-widths of their own. */
+enum reach { WORDS, STAGED, OWN };
+#define QUAD 4
+static_assert(TRIANGLE_LEAF % QUAD == 0, "a leaf is words");
 
-/* Bits for sums that an output takes from other segments than its own, and how many lines they make. */
-enum { FROM_AHEAD = 1, FROM_BEHIND = 2, LINES = 4 };
-
-struct window {
-    struct triangle_sums totals[CHUNKS][SEGMENTS_MAX];
-    struct triangle_sums groups[WARPS_MAX];
-    double starts[SEGMENTS_MAX * LINES]; /* lines of the chunk whose outputs are written */
-    double slopes[SEGMENTS_MAX * LINES];
-    double sums[]; /* a ring of chunks */
-};
-
-/* A chunk is 1 << chunk_shift samples and a segment 1 << shift, of which the network joins so many leaves. */
-struct sizes {
-    int chunk_shift, shift, fan;
-
-    static __host__ __device__ __forceinline__ struct sizes of(const struct triangle &triangle)
-    {
-        struct sizes sizes = {0, 0, TRIANGLE_FAN};
-        while ((1u << sizes.shift) < triangle_segment(triangle.half_width))
-            sizes.shift++;
-        for (sizes.chunk_shift = sizes.shift; 1 << sizes.chunk_shift < CHUNK_LEAST;)
-            sizes.chunk_shift++;
-        while (sizes.fan * TRIANGLE_LEAF > sizes.segment())
-            sizes.fan /= 2;
-        return sizes;
-    }
-    __host__ __device__ __forceinline__ int segment() const
-    {
-        return 1 << shift;
-    }
-    __host__ __device__ __forceinline__ int chunk() const
-    {
-        return 1 << chunk_shift;
-    }
-    __host__ __device__ __forceinline__ int threads() const
-    {
-        return chunk() / TRIANGLE_LEAF;
-    }
-    /* Words of a chunk in the ring. */
-    __host__ __device__ __forceinline__ int pitch() const
-    {
-        return PADDED(chunk());
-    }
-    /* Segments of a chunk; warps along a segment, a power of two. */
-    __device__ __forceinline__ int segments() const
-    {
-        return 1 << (chunk_shift - shift);
-    }
-    __device__ __forceinline__ int warps() const
-    {
-        return max(segment() / TRIANGLE_GROUP, 1);
-    }
-};
-
-/* The first output of a thread in a chunk; further ones are WARP apart. */
-static __device__ __forceinline__ int first_output()
+/* Thread blocks of the longest segments that a multiprocessor has registers for. */
+constexpr int blocks_of(enum reach reach)
 {
-    return (int)(threadIdx.x / WARP * TRIANGLE_GROUP + threadIdx.x % WARP);
+    return reach == WORDS ? 2 : 2;
 }
 
-/* The half-widths of a row's outputs. */
-struct half_widths {
-    const char *at;
-    int64_t stride;
-    enum scand_dtype dtype;
-
-    __device__ __forceinline__ uint64_t get(int64_t i) const
-    {
-        return step_decode_integer(dtype, at + i * stride);
-    }
-};
-
-/* A row, and what a tile needs of it. Dtype: of dense, aligned input and output, or COUNT where any may be. */
-template <enum scand_dtype Dtype> struct line {
-    const char *from;
-    char *to;
-    int64_t from_stride, to_stride, length, begin, end;
-    int64_t kept_from, kept_to;
-    enum scand_dtype from_dtype, to_dtype;
-    struct half_widths own; /* half-widths of outputs that have their own */
-
-    __device__ __forceinline__ enum scand_dtype dtype_from() const
-    {
-        return Dtype == SCAND_DTYPE_COUNT ? from_dtype : Dtype;
-    }
-    __device__ __forceinline__ void put(char *at, double value) const
-    {
-        if constexpr (Dtype == SCAND_DTYPE_F32)
-            *(uint32_t *)at = codec_encoded_f32(Dtype, (float)value);
-        else if constexpr (Dtype == SCAND_DTYPE_F64)
-            *(uint64_t *)at = codec_encoded_f64(Dtype, value);
-        else if constexpr (Dtype == SCAND_DTYPE_F16)
-            *(uint16_t *)at = (uint16_t)codec_encoded_f32(Dtype, (float)value);
-        else
-            step_put_f64(to_dtype, value, at);
-    }
-};
-
-/* The samples of a leaf, as they wait for their turn. */
-template <enum scand_dtype Dtype> struct samples {
-    static constexpr bool narrow = Dtype == SCAND_DTYPE_F32 || Dtype == SCAND_DTYPE_F16;
-    std::conditional_t<narrow, float, double> x[TRIANGLE_LEAF];
-
-    static __device__ __forceinline__ auto get(enum scand_dtype dtype, const char *at)
-    {
-        at = step_aligned(Dtype != SCAND_DTYPE_COUNT, dtype, at);
-        if constexpr (narrow)
-            return step_get_f32(dtype, at);
-        else
-            return step_get_f64(dtype, at);
-    }
-    /* Decodes a word that is in registers as get() decodes one in memory. */
-    static __device__ __forceinline__ auto decode(const char *at)
-    {
-        if constexpr (narrow)
-            return codec_decode_f32(Dtype, at);
-        else
-            return codec_decode_f64(Dtype, at);
-    }
-};
-
-/*
- * Samples.
- */
-
-/* A leaf that lies in whole words of 16 bytes. */
-template <enum scand_dtype Dtype>
-static __device__ __forceinline__ void load_words(const char *from, struct samples<Dtype> *leaf)
+static __device__ __forceinline__ int after(int slot)
 {
-    constexpr int bytes = Dtype == SCAND_DTYPE_F64 ? 8 : Dtype == SCAND_DTYPE_F32 ? 4 : 2;
-    uint4 words[TRIANGLE_LEAF * bytes / 16];
-#pragma unroll
-    for (int w = 0; w < TRIANGLE_LEAF * bytes / 16; w++)
-        words[w] = ((const uint4 *)from)[w];
-#pragma unroll
-    for (int q = 0; q < TRIANGLE_LEAF; q++)
-        leaf->x[q] = samples<Dtype>::decode((const char *)words + q * bytes);
+    return slot + 1 < SEGMENTS ? slot + 1 : 0;
 }
 
-/* A leaf whose samples are all the row's. is_aligned: they lie in whole words of 16 bytes. */
-template <enum scand_dtype Dtype>
-static __device__ __forceinline__ void load_leaf(const struct line<Dtype> &line, const char *at, bool is_aligned,
-                                                 struct samples<Dtype> *leaf)
-{
-    if constexpr (Dtype != SCAND_DTYPE_COUNT)
-        if (is_aligned)
-            return load_words(at, leaf);
-#pragma unroll
-    for (int q = 0; q < TRIANGLE_LEAF; q++)
-        leaf->x[q] = samples<Dtype>::get(line.dtype_from(), at + q * line.from_stride);
-}
-
-/* A leaf of which some samples may lie outside the row. They are found one by one, as leaves like it are few. */
-template <enum scand_dtype Dtype>
-static __device__ __forceinline__ void load_leaf_beyond(const struct line<Dtype> &line, enum boundary boundary,
-                                                        int64_t begin, struct samples<Dtype> *leaf)
-{
-#pragma unroll 1
-    for (int q = 0; q < TRIANGLE_LEAF; q++) {
-        const int64_t source = triangle_source(boundary, begin + q, line.length);
-        const char *at = line.from + source * line.from_stride;
-        const auto x = source < 0 ? 0 : samples<Dtype>::get(line.dtype_from(), at);
-#pragma unroll
-        for (int k = 0; k < TRIANGLE_LEAF; k++) /* with constants, so that the leaf stays in registers */
-            leaf->x[k] = k == q ? x : leaf->x[k];
-    }
-}
-
-/*
- * Sums. A box has no double sums.
- */
-
-template <enum triangle_shape Shape>
-static __device__ __forceinline__ struct triangle_sums add(struct triangle_sums before, double x)
-{
-    if constexpr (Shape == TRIANGLE_BOX)
-        return {before.single + x, 0};
-    else
-        return triangle_add(before, x);
-}
-
-/* Joins sums as triangle_join does. Power: `count` is a power of two, whose product with sums of samples of 4 or 2
- * bytes is exact, so that one instruction multiplies and adds. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape, bool Power>
-static __device__ __forceinline__ struct triangle_sums join(struct triangle_sums left, struct triangle_sums right,
-                                                            double count)
-{
-    if constexpr (Shape == TRIANGLE_BOX)
-        return {left.single + right.single, 0};
-    else if constexpr (Power && samples<Dtype>::narrow)
-        return {left.single + right.single, fma(left.single, count, left.twice) + right.twice};
-    else
-        return triangle_join(left, right, count);
-}
-
-template <enum triangle_shape Shape>
-static __device__ __forceinline__ struct triangle_sums lane_before(struct triangle_sums sums, int distance)
-{
-    return {__shfl_up_sync(~0u, sums.single, distance),
-            Shape == TRIANGLE_BOX ? 0 : __shfl_up_sync(~0u, sums.twice, distance)};
-}
-
-/* The prefix of this thread's leaf in its group. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
-static __device__ __forceinline__ struct triangle_sums network(struct triangle_sums total, int fan)
-{
-    const int place = threadIdx.x % WARP & (fan - 1);
-#pragma unroll
-    for (int distance = 1; distance < TRIANGLE_FAN; distance *= 2) {
-        const struct triangle_sums before = lane_before<Shape>(total, distance);
-        if (place >= distance)
-            total = join<Dtype, Shape, true>(before, total, (double)(TRIANGLE_LEAF * distance));
-    }
-    return total;
-}
-
-/* The carry into this thread's leaf, `before` being the prefix of the leaves before it in its group. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
-static __device__ __forceinline__ struct triangle_sums carry(const struct window *window, const struct sizes &sizes,
-                                                             struct triangle_sums before)
-{
-    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, first = warp & -sizes.warps();
-    struct triangle_sums group = {0, 0};
-    if (warp > first) {
-        group = window->groups[first];
-#pragma unroll 1
-        for (int w = first + 1; w < warp; w++)
-            group = join<Dtype, Shape, true>(group, window->groups[w], TRIANGLE_GROUP);
-    }
-    if ((lane & (sizes.fan - 1)) == 0)
-        return group;
-    return warp == first ? before : join<Dtype, Shape, false>(group, before, (double)(TRIANGLE_LEAF * lane));
-}
-
-/* The sums up to this thread's leaf in its group, whose samples it has. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
-static __device__ __forceinline__ struct triangle_sums group_sums(struct window *window, const struct sizes &sizes,
-                                                                  const double leaf[TRIANGLE_LEAF])
-{
-    struct triangle_sums sums = {0, 0};
-#pragma unroll
-    for (int q = 0; q < TRIANGLE_LEAF; q++)
-        sums = add<Shape>(sums, leaf[q]);
-    sums = network<Dtype, Shape>(sums, sizes.fan);
-    if (threadIdx.x % WARP == WARP - 1)
-        window->groups[threadIdx.x / WARP] = sums;
-    return lane_before<Shape>(sums, 1);
-}
-
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
-static __device__ __forceinline__ void write_sums(struct window *window, const struct sizes &sizes,
-                                                  const double leaf[TRIANGLE_LEAF], struct triangle_sums before,
-                                                  int slot)
-{
-    const int at = (int)threadIdx.x * TRIANGLE_LEAF;
-    struct triangle_sums sums = carry<Dtype, Shape>(window, sizes, before);
-    double *const to = window->sums + slot * sizes.pitch() + PADDED(at);
-#pragma unroll
-    for (int q = 0; q < TRIANGLE_LEAF; q++) {
-        to[q] = Shape == TRIANGLE_BOX ? sums.single : sums.twice;
-        sums = add<Shape>(sums, leaf[q]);
-    }
-    if (((at + TRIANGLE_LEAF) & (sizes.segment() - 1)) == 0)
-        window->totals[slot][at >> sizes.shift] = sums;
-}
-
-/*
- * Outputs.
- */
-
-static __device__ __forceinline__ int slot_after(int slot, int chunks)
-{
-    return slot + chunks < CHUNKS ? slot + chunks : slot + chunks - CHUNKS;
-}
-
-/* The total of the segment before segment `segment` of the chunk in a slot. */
-static __device__ __forceinline__ struct triangle_sums total_before(const struct window *window,
-                                                                    const struct sizes &sizes, int slot, int segment)
-{
-    return segment > 0 ? window->totals[slot][segment - 1]
-                       : window->totals[slot_after(slot, CHUNKS - 1)][sizes.segments() - 1];
-}
-
-/* Every line that an output of the chunk may need, a thread for each. */
-static __device__ __forceinline__ void find_lines(struct window *window, const struct triangle &triangle,
-                                                  const struct sizes &sizes, int slot)
-{
-    const int segment = (int)threadIdx.x / LINES, from = (int)threadIdx.x % LINES;
-    if (segment >= sizes.segments())
-        return;
-    const struct triangle_line line =
-        triangle_line(&triangle, sizes.segment(), from & FROM_AHEAD, from & FROM_BEHIND, window->totals[slot][segment],
-                      total_before(window, sizes, slot, segment));
-    window->starts[threadIdx.x] = line.start;
-    window->slopes[threadIdx.x] = line.slope;
-}
-static_assert(SEGMENTS_MAX * LINES <= CHUNK_LEAST / TRIANGLE_LEAF, "threads enough for all lines");
-
-/* What a thread's outputs are made of, the same in every chunk. */
-struct places {
-    unsigned ahead, behind;      /* bytes to sums of output 0, from the chunk's and from those of the chunk before */
-    unsigned lines[OUTPUTS / 2]; /* bytes to the lines of two outputs, 16 bits each */
-    unsigned changes;            /* bits of outputs whose line is another one than that of the output before */
-    unsigned mask;               /* samples of a segment less 1 */
-};
-
-static __device__ __forceinline__ struct places places_of(const struct triangle &triangle, const struct sizes &sizes)
-{
-    const int size = sizes.segment(), width = (int)triangle.half_width, first = first_output();
-    const int reach = triangle.shape == TRIANGLE_BOX ? width - 1 : width;
-    struct places places = {(unsigned)(PADDED(first + width) * sizeof(double)),
-                            (unsigned)(PADDED(first + sizes.chunk() - reach) * sizeof(double)),
-                            {},
-                            1,
-                            (unsigned)size - 1};
-    int before = 0;
-#pragma unroll
-    for (int k = 0; k < OUTPUTS; k++) {
-        const int at = first + k * WARP, r = at & (size - 1);
-        const int from = (r + width >= size ? FROM_AHEAD : 0) + (r < reach ? FROM_BEHIND : 0);
-        const int line = (at >> sizes.shift) * LINES + from;
-        places.lines[k / 2] |= (unsigned)(line * sizeof(double)) << 16 * (k % 2);
-        places.changes |= k > 0 && line != before ? 1u << k : 0;
-        before = line;
-    }
-    return places;
-}
-
-/* Chunk number `chunk` of those along the tile, whose sums are in `slot`: where a thread finds what it needs. */
-struct turn {
-    unsigned ahead, behind, here;       /* bytes to sums of output 0 in the ring; of the first two, if it has no end */
-    unsigned ahead_again, behind_again; /* and if they lie beyond its end */
-    unsigned at;                        /* output 0 among those of the tile's chunks */
-
-    static __device__ __forceinline__ struct turn of(const struct places &places, const struct sizes &sizes, int chunk,
-                                                     int slot)
-    {
-        const unsigned pitch = (unsigned)(sizes.pitch() * sizeof(double)), first = (unsigned)first_output();
-        const unsigned ahead = slot * pitch + places.ahead;
-        const unsigned behind = slot_after(slot, CHUNKS - 1) * pitch + places.behind;
-        return {ahead,
-                behind,
-                slot * pitch + (unsigned)(PADDED(first) * sizeof(double)),
-                ahead - CHUNKS * pitch,
-                behind - CHUNKS * pitch,
-                ((unsigned)chunk << sizes.chunk_shift) + first};
-    }
-};
-
-template <class T> static __device__ __forceinline__ T at_byte(const T *from, unsigned bytes)
-{
-    return *(const T *)((const char *)from + bytes);
-}
-
-/* Returns output k. *kept: the line of the output before, which is replaced where this one has another. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
-static __device__ __forceinline__ double output(const struct window *window, const struct places &places,
-                                                const struct turn &turn, int k, double scale,
-                                                struct triangle_line *kept)
-{
-    const unsigned step = (unsigned)(PADDED(k * WARP) * sizeof(double));
-    if (places.changes & 1u << k) {
-        const unsigned place = k % 2 ? places.lines[k / 2] >> 16 : places.lines[k / 2] & 0xffff;
-        kept->start = at_byte(window->starts, place);
-        kept->slope = Shape == TRIANGLE_BOX ? 0 : at_byte(window->slopes, place);
-    }
-    const struct triangle_line line = *kept;
-    const double ahead = at_byte(window->sums, min(turn.ahead + step, turn.ahead_again + step));
-    const double behind = at_byte(window->sums, min(turn.behind + step, turn.behind_again + step));
-    const double here = Shape == TRIANGLE_BOX ? 0 : at_byte(window->sums, turn.here + step);
-    const int r = (int)((turn.at + k * WARP) & places.mask);
-    if constexpr (Shape == TRIANGLE_TRIANGLE &&
-                  samples<Dtype>::narrow) /* as below, since twice a sum of theirs is exact */
-        return fma(-2.0, here, (ahead + behind) + (line.start + line.slope * r)) * scale;
-    return triangle_output(Shape, ahead, behind, here, line, r, scale);
-}
-
-/* Some samples of a chunk, from `begin` on. */
-struct span {
-    int begin;
+/* `count` segments from number `from` on. */
+struct range {
+    int from;
     unsigned count;
 
-    /* Samples begin <= i < end of the row in the chunk that begins at `origin`. */
-    static __device__ __forceinline__ struct span of(int64_t begin, int64_t end, int64_t origin)
+    static __device__ __forceinline__ struct range of(int from, int end)
     {
-        const int64_t most = TRIANGLE_SEGMENT_MAX;
-        const int from = (int)min(max(begin - origin, INT64_C(0)), most);
-        const int to = (int)min(max(end - origin, INT64_C(0)), most);
-        return {from, to > from ? (unsigned)(to - from) : 0};
+        return {from, end > from ? (unsigned)(end - from) : 0};
     }
-    __device__ __forceinline__ bool has(int at) const
+    __device__ __forceinline__ bool has(int n) const
     {
-        return (unsigned)(at - begin) < count;
+        return (unsigned)(n - from) < count;
     }
 };
 
-/* Writes a chunk's outputs, this thread's to `to` and so on: all of them, or those that the tile has, of which some are
- * kept. */
-template <bool All, enum scand_dtype Dtype, enum triangle_shape Shape>
-static __device__ __forceinline__ void write_chunk(const struct window *window, const struct line<Dtype> &line,
-                                                   const struct places &places, const struct turn &turn, double scale,
-                                                   char *to, struct span tile, struct span kept)
+/* Outputs begin <= i < end of a row, whose segments are summed from the one before the first of them on, so many. */
+template <enum scand_dtype Dtype> struct strip {
+    struct line<Dtype> line;
+    int64_t begin, end, first;
+    int64_t kept_from, kept_to;
+    int segments;
+    struct range inside;     /* segments whose samples are all the row's */
+    struct range whole;      /* segments behind those whose outputs are all written and kept */
+    const char *half_widths; /* of the row's outputs that have their own */
+
+    /* The first sample of a segment. */
+    __device__ __forceinline__ int64_t at(int number, const struct triangle &triangle) const
+    {
+        return first + (int64_t)number * (int)triangle.half_width;
+    }
+    __device__ __forceinline__ int segments_until(int64_t i, int64_t size) const
+    {
+        return (int)min(max((i - first) / size, INT64_C(0)), (int64_t)INT32_MAX - 1);
+    }
+};
+
+/* Strip `number` of a tile, of `count` if the tile is one row: else a row is a strip. */
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ struct strip<Dtype>
+strip_of(const struct step_rows &rows, const struct triangle &triangle, const struct step_tile &tile, uint64_t number,
+         uint64_t count) {
+    const int64_t size = triangle.half_width;
+    const struct step_operand *half_widths = &rows.further[TRIANGLE_HALF_WIDTHS];
+    struct strip<Dtype> strip;
+    const uint64_t row = tile.first_row + (tile.row_count == 1 ? 0 : number);
+    uint64_t kept_from, kept_to;
+    strip.line = line<Dtype>::of(rows, row);
+    strip.begin = (int64_t)tile.begin;
+    strip.end = (int64_t)step_end(&rows, &tile, row);
+    strip.half_widths = half_widths->origin ? step_row(&rows, half_widths, row) : NULL;
+    int64_t first = strip.begin / size, last = strip.end > strip.begin ? (strip.end - 1) / size + 1 : first;
+    if (tile.row_count == 1) {
+        const int64_t segments = last - first;
+        last = first + segments * ((int64_t)number + 1) / (int64_t)count;
+        first += segments * (int64_t)number / (int64_t)count;
+    }
+    triangle_kept(&triangle, (uint64_t)strip.line.length, &kept_from, &kept_to);
+    strip.kept_from = (int64_t)kept_from;
+    strip.kept_to = (int64_t)kept_to;
+    strip.begin = max(strip.begin, first *size);
+    strip.end = min(strip.end, last *size);
+    strip.first = (first - 1) * size;
+    strip.segments = last > first ? (int)(last - first) + 2 : 0;
+    strip.inside = range::of(first == 0, strip.segments_until(strip.line.length, size));
+    strip.whole = range::of(strip.segments_until(max(strip.begin, strip.kept_from) + size - 1, size) + 1,
+                            strip.segments_until(min(strip.end, strip.kept_to), size) + 1);
+    return strip;
+}
+
+/*
+ * Samples and outputs, of a segment from sample `at` on. r is the place in it of a thread's first one, others are
+ * `apart` from each other.
+ */
+
+/* Samples of which some may lie beyond the row. They are found one by one, as segments like it are few. */
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void load_beyond(const struct strip<Dtype> &strip, const struct triangle &triangle,
+                                                   int64_t at, int r, int apart,
+                                                   typename line<Dtype>::sample x[TRIANGLE_LEAF])
 {
-    struct triangle_line line_of_output = {0, 0};
+#pragma unroll 1
+    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart) {
+        const auto sample = r < (int)triangle.half_width ? strip.line.beyond(triangle.boundary, at + r) : 0;
 #pragma unroll
-    for (int k = 0; k < OUTPUTS; k++) {
-        const int at = first_output() + k * WARP;
-        const double y = output<Dtype, Shape>(window, places, turn, k, scale, &line_of_output);
-        if (All || tile.has(at))
-            line.put(to + k * WARP * line.to_stride, All || kept.has(at) ? y : 0);
+        for (int n = 0; n < TRIANGLE_LEAF; n++) /* with constants, so that x stays in registers */
+            x[n] = n == k ? sample : x[n];
     }
 }
 
-/* Output `at` of a chunk, the i-th of the row, with a half-width of its own. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
-static __device__ __forceinline__ double own_output(const struct window *window, const struct line<Dtype> &line,
-                                                    const struct triangle &own, const struct sizes &sizes, int slot,
-                                                    int at, int64_t i)
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void load_apart(const struct strip<Dtype> &strip, const struct triangle &triangle,
+                                                  int64_t at, int r, int apart,
+                                                  typename line<Dtype>::sample x[TRIANGLE_LEAF])
 {
-    const int size = sizes.segment(), width = (int)own.half_width, r = at & (size - 1), segment = at >> sizes.shift;
-    const int reach = Shape == TRIANGLE_BOX ? width - 1 : width, slot_before = slot_after(slot, CHUNKS - 1);
-    const int pitch = sizes.pitch();
-    const unsigned ring = (unsigned)(CHUNKS * pitch), ahead = (unsigned)(slot * pitch + PADDED(at + width));
-    const unsigned behind = (unsigned)(slot_before * pitch + PADDED(at + sizes.chunk() - reach));
-    if (width == 1)
-        return (double)samples<Dtype>::get(line.dtype_from(), line.from + i * line.from_stride);
-    return triangle_output(Shape, window->sums[min(ahead, ahead - ring)], window->sums[min(behind, behind - ring)],
-                           Shape == TRIANGLE_BOX ? 0 : window->sums[slot * pitch + PADDED(at)],
-                           triangle_line(&own, size, r + width >= size, r < reach, window->totals[slot][segment],
-                                         total_before(window, sizes, slot, segment)),
-                           r, own.scale);
+    const char *from = strip.line.from + (at + r) * strip.line.from_stride;
+#pragma unroll
+    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart, from += apart * strip.line.from_stride)
+        x[k] = r < (int)triangle.half_width ? strip.line.get(from) : 0;
 }
 
-/* Writes a chunk as write_chunk does, of outputs with half-widths of their own. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
-static __device__ __forceinline__ void write_own_chunk(const struct window *window, const struct line<Dtype> &line,
-                                                       const struct triangle &triangle, const struct sizes &sizes,
-                                                       int slot, int64_t origin)
+/* QUAD samples in memory. */
+template <enum scand_dtype Dtype> struct alignas(Dtype == SCAND_DTYPE_F16 ? 8 : 16) quad {
+    using word = std::conditional_t<Dtype == SCAND_DTYPE_F64, uint64_t,
+                                    std::conditional_t<Dtype == SCAND_DTYPE_F32, uint32_t, uint16_t>>;
+    word words[QUAD];
+};
+
+/* A leaf, from the r-th sample of a segment of so many on. */
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void load_words(const char *leaf, int r, int size,
+                                                  typename line<Dtype>::sample x[TRIANGLE_LEAF])
 {
+#pragma unroll
+    for (int w = 0; w < TRIANGLE_LEAF / QUAD; w++) {
+        quad<Dtype> words = {};
+        if (r + w * QUAD < size)
+            words = ((const quad<Dtype> *)leaf)[w];
+#pragma unroll
+        for (int q = 0; q < QUAD; q++)
+            x[w * QUAD + q] = line<Dtype>::decode(words.words[q]);
+    }
+}
+
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void store_words(char *leaf, int r, int size,
+                                                   typename line<Dtype>::sample y[TRIANGLE_LEAF])
+{
+    bool has_nan = false;
+#pragma unroll
+    for (int q = 0; q < TRIANGLE_LEAF; q += 2)
+        has_nan |= (y[q] != y[q]) | (y[q + 1] != y[q + 1]);
+    if (has_nan) /* which are few: a look at all of them takes less than at each */
+#pragma unroll
+        for (int q = 0; q < TRIANGLE_LEAF; q++)
+            y[q] = line<Dtype>::one_nan(y[q]);
+#pragma unroll
+    for (int w = 0; w < TRIANGLE_LEAF / QUAD; w++) {
+        quad<Dtype> words;
+#pragma unroll
+        for (int q = 0; q < QUAD; q++)
+            words.words[q] = line<Dtype>::encode_number(y[w * QUAD + q]);
+        if (r + w * QUAD < size)
+            ((quad<Dtype> *)leaf)[w] = words;
+    }
+}
+
+/* Samples of the segment `number` of a strip. */
+template <enum reach Reach, enum scand_dtype Dtype>
+static __device__ __forceinline__ void load_samples(const struct strip<Dtype> &strip, const struct triangle &triangle,
+                                                    int number, const char *leaf, int r, int apart,
+                                                    typename line<Dtype>::sample x[TRIANGLE_LEAF])
+{
+    if (!strip.inside.has(number))
+        load_beyond(strip, triangle, strip.at(number, triangle), r, apart, x);
+    else if constexpr (Reach == WORDS)
+        load_words<Dtype>(leaf, r, (int)triangle.half_width, x);
+    else
+        load_apart(strip, triangle, strip.at(number, triangle), r, apart, x);
+}
+
+/* Outputs of which some may not be the strip's, or not kept. */
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void store_some(const struct strip<Dtype> &strip, const struct triangle &triangle,
+                                                  int64_t at, int r, int apart,
+                                                  const typename line<Dtype>::sample y[TRIANGLE_LEAF])
+{
+#pragma unroll
+    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart) {
+        const int64_t i = at + r;
+        if (r < (int)triangle.half_width && i >= strip.begin && i < strip.end)
+            strip.line.put(i, i >= strip.kept_from && i < strip.kept_to ? y[k] : 0);
+    }
+}
+
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void store_apart(const struct strip<Dtype> &strip, const struct triangle &triangle,
+                                                   int64_t at, int r, int apart,
+                                                   const typename line<Dtype>::sample y[TRIANGLE_LEAF])
+{
+#pragma unroll
+    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart)
+        if (r < (int)triangle.half_width)
+            strip.line.put(at + r, y[k]);
+}
+
+/* A sum of taps about sample i. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape>
+static __device__ double taps_at(const struct line<Dtype> &line, const struct triangle &own, int64_t i)
+{
+    double sum = triangle_middle(&own, line.inside(i));
 #pragma unroll 1
-    for (int at = (int)threadIdx.x; at < sizes.chunk(); at += (int)blockDim.x) {
-        const int64_t i = origin + at;
-        if (i < line.begin || i >= line.end)
+    for (int m = 1; m < (int)own.half_width; m++)
+        sum = triangle_taps(&own, sum, m,
+                            (double)line.beyond(own.boundary, i - m) + (double)line.beyond(own.boundary, i + m));
+    return sum * own.scale;
+}
+
+/* The sums of three segments of a strip, in shared memory, as those of outputs with their own half-widths. */
+struct ring {
+    const double *sums;                /* of the strip's segment in slot 0 */
+    int pitch;                         /* from slot to slot */
+    int slot;                          /* of the segment whose outputs are made */
+    struct triangle_sums here, before; /* totals of that segment and of the one behind it */
+
+    __device__ __forceinline__ double sum(int of, int r) const
+    {
+        return sums[of * pitch + r];
+    }
+};
+
+/* Output r of a segment. */
+template <enum triangle_shape Shape>
+static __device__ __forceinline__ double output_of_segments(const struct ring &ring, const struct triangle &own,
+                                                            int size, int r)
+{
+    const int width = (int)own.half_width, ahead = r + width, before = after(after(ring.slot));
+    const int behind = Shape == TRIANGLE_BOX ? r - width + 1 : r - width;
+    const struct triangle_line along =
+        triangle_line(&own, (uint32_t)size, ahead >= size, r < width, ring.here, ring.before);
+    return triangle_output(&own, ahead < size ? ring.sum(ring.slot, ahead) : ring.sum(after(ring.slot), ahead - size),
+                           r >= width    ? ring.sum(ring.slot, behind)
+                           : behind == 0 ? ring.before.single
+                                         : ring.sum(before, behind + size),
+                           ring.sum(ring.slot, r), triangle_line_at(along, r / TRIANGLE_LEAF), along.slope,
+                           r % TRIANGLE_LEAF);
+}
+
+/* The half-widths of a thread's outputs, on their way all at once; those that are out of range are 0. */
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void load_half_widths(const struct strip<Dtype> &strip,
+                                                        const struct step_operand &half_widths, int size, int64_t at,
+                                                        int r, int apart, uint32_t widths[TRIANGLE_LEAF])
+{
+#pragma unroll
+    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart) {
+        const int64_t i = at + r;
+        widths[k] = 0;
+        if (r < size && i >= strip.begin && i < strip.end) {
+            const uint64_t width = step_decode_integer(half_widths.dtype, strip.half_widths + i * half_widths.stride);
+            widths[k] = width <= (uint64_t)size ? (uint32_t)width : 0;
+        }
+    }
+}
+
+/* Writes outputs that have half-widths of their own, which lie WARP apart in shared memory, as store_some does. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape>
+static __device__ __forceinline__ void write_own_outputs(const struct strip<Dtype> &strip,
+                                                         const struct triangle &triangle, int64_t at, int r, int apart,
+                                                         const uint32_t *widths, const struct ring &ring)
+{
+    const int size = (int)triangle.half_width;
+#pragma unroll 1
+    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart) {
+        const int64_t i = at + r;
+        if (r >= size || i < strip.begin || i >= strip.end)
             continue;
-        const struct triangle own = triangle_with(&triangle, line.own.get(i));
-        const bool keeps = triangle_keeps(&own, i, line.length);
-        line.put(line.to + i * line.to_stride,
-                 keeps ? own_output<Dtype, Shape>(window, line, own, sizes, slot, at, i) : 0);
+        const struct triangle own = triangle_with(&triangle, widths[k * WARP]);
+        double y = 0;
+        if (triangle_keeps(&own, i, strip.line.length))
+            y = triangle_has_taps(&triangle, &own) ? taps_at<Dtype, Shape>(strip.line, own, i)
+                                                   : output_of_segments<Shape>(ring, own, size, r);
+        strip.line.put(i, y);
+    }
+}
+
+/* What a thread keeps of the last two segments for the outputs at its places: of a triangle the sums behind less twice
+ * those here, and those here; of a box the sums that follow on the places, of both. */
+struct kept {
+    double behind[TRIANGLE_LEAF], here[TRIANGLE_LEAF];
+};
+
+/* The line of the segment whose outputs are made, as the leaf needs it. */
+struct line_of_leaf {
+    double at, slope;
+};
+
+/* Makes the outputs of the segment before this one, which is summed from the carry on. Returns what the leaf leaves. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape>
+static __device__ __forceinline__ struct triangle_sums
+outputs_of_leaf(double scale, const typename line<Dtype>::sample leaf[TRIANGLE_LEAF], const struct carry &carry,
+                bool is_last, struct line_of_leaf along, struct kept *kept,
+                typename line<Dtype>::sample y[TRIANGLE_LEAF])
+{
+    using sample = typename line<Dtype>::sample;
+    struct triangle_sums sums = carry.into;
+#pragma unroll
+    for (int q = 0; q < TRIANGLE_LEAF; q++) {
+        if constexpr (Shape == TRIANGLE_BOX) {
+            y[q] = (sample)(((sums.single - kept->behind[q]) + along.at) * scale);
+            sums = add<Shape>(sums, (double)leaf[q]);
+            kept->behind[q] = kept->here[q];
+            kept->here[q] = q < TRIANGLE_LEAF - 1 || is_last ? sums.single : carry.next;
+        } else {
+            const double e = sums.twice;
+            y[q] = (sample)(((kept->behind[q] + e) + fma(along.slope, (double)q, along.at)) * scale);
+            if constexpr (line<Dtype>::narrow) /* as below, since twice a sum of theirs is exact */
+                kept->behind[q] = fma(-2.0, e, kept->here[q]);
+            else
+                kept->behind[q] = kept->here[q] - 2 * e;
+            kept->here[q] = e;
+            sums = add<Shape>(sums, (double)leaf[q]);
+        }
+    }
+    return sums;
+}
+
+/* Puts the sums of a leaf into shared memory. Returns what the leaf leaves. */
+template <enum triangle_shape Shape, class T>
+static __device__ __forceinline__ struct triangle_sums sums_of_leaf(const T leaf[TRIANGLE_LEAF],
+                                                                    struct triangle_sums sums, double *to)
+{
+    double of_leaf[TRIANGLE_LEAF];
+#pragma unroll
+    for (int q = 0; q < TRIANGLE_LEAF; q++) {
+        of_leaf[q] = Shape == TRIANGLE_BOX ? sums.single : sums.twice;
+        sums = add<Shape>(sums, (double)leaf[q]);
+    }
+    write_aligned<TRIANGLE_LEAF>(to, of_leaf);
+    return sums;
+}
+
+/* Strips of a tile: its rows, or as many parts of one row as make all strips short. */
+static __device__ __forceinline__ uint64_t strips_of(const struct step_rows &rows, const struct step_tile &tile,
+                                                     const struct triangle &triangle, unsigned side_by_side)
+{
+    if (tile.row_count > 1)
+        return tile.row_count;
+    const uint64_t samples = step_end(&rows, &tile, tile.first_row) - tile.begin;
+    return side_by_side * (samples / (triangle.half_width * (side_by_side * SEGMENTS_MOST)) + 1);
+}
+
+template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach>
+static __global__ void __launch_bounds__(THREADS_MAX, STEP_BLOCKS(THREADS_MAX, blocks_of(Reach)))
+    triangle_strips(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct triangle any,
+                    const __grid_constant__ struct step_tiles tiles, uint64_t begin)
+{
+    using sample = typename line<Dtype>::sample;
+    constexpr bool narrow = line<Dtype>::narrow;
+    extern __shared__ __align__(16) unsigned char step_shared[];
+    __shared__ struct exchange exchange;
+    __shared__ struct strip<Dtype> strips[WARP];
+    struct triangle triangle = any;
+    triangle.shape = Shape; /* which the compiler knows then */
+    const struct layout layout = layout::of(triangle);
+    const struct place place = place::of(layout);
+    const struct step_tile tile = step_block_tile(tiles, begin);
+    const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, size = (int)triangle.half_width;
+    const int apart = Reach == WORDS ? 1 : layout.lanes;
+    const int first = Reach == WORDS ? place.leaf * TRIANGLE_LEAF : warp * TRIANGLE_GROUP + place.lane;
+    const int staged = place.strip * layout.lanes * TRIANGLE_LEAF;
+    struct stage<sample> &in = ((struct stage<sample> *)step_shared)[warp];
+    struct stage<sample> &out = ((struct stage<sample> *)step_shared)[layout.warps + warp];
+    double *const sums = (double *)((struct stage<sample> *)step_shared + 2 * layout.warps);
+    const int pitch = layout.warps * TRIANGLE_GROUP;
+    const unsigned side_by_side = gridDim.y * (unsigned)layout.strips;
+    const uint64_t count = strips_of(rows, tile, triangle, side_by_side);
+    const struct strip<Dtype> &strip = strips[place.has_strip ? place.strip : 0];
+    struct kept kept = {};
+    sample x[TRIANGLE_LEAF] = {};
+    for (uint64_t turn = blockIdx.y * (unsigned)layout.strips; turn < count; turn += side_by_side) {
+        __syncthreads();
+        if (place.has_strip && place.leaf == 0) {
+            if (turn + place.strip < count)
+                strips[place.strip] = strip_of<Dtype>(rows, triangle, tile, turn + place.strip, count);
+            else
+                strips[place.strip].segments = 0;
+        }
+        __syncthreads();
+        const int own_segments = place.has_strip ? strip.segments : 0;
+        int segments = own_segments;
+        for (int distance = WARP / 2; distance > 0; distance /= 2)
+            segments = max(segments, __shfl_xor_sync(~0u, segments, distance));
+        const char *from = strip.line.from + (strip.first + first) * strip.line.from_stride;
+        char *to = strip.line.to + (strip.first - size + first) * strip.line.to_stride;
+        if (own_segments > 0)
+            load_samples<Reach>(strip, triangle, 0, from, first, apart, x);
+        struct triangle_sums before = {0, 0};
+        int slot = 0;
+        for (int segment = 0; segment < segments; segment++, slot = after(slot)) {
+            sample leaf[TRIANGLE_LEAF], y[TRIANGLE_LEAF];
+            if constexpr (Reach == WORDS) {
+#pragma unroll
+                for (int q = 0; q < TRIANGLE_LEAF; q++)
+                    leaf[q] = x[q];
+            } else {
+                if (place.has_strip)
+#pragma unroll
+                    for (int k = 0; k < TRIANGLE_LEAF; k++)
+                        in.samples[staged + place.lane + k * apart] = x[k];
+                __syncwarp();
+                in.get_leaf(lane, leaf);
+            }
+            from += size * strip.line.from_stride;
+            if (segment + 1 < own_segments)
+                load_samples<Reach>(strip, triangle, segment + 1, from, first, apart, x);
+            if (Reach == WORDS && segment + 1 + SEGMENTS_AHEAD < own_segments &&
+                strip.inside.has(segment + 1 + SEGMENTS_AHEAD))
+                prefetch(from + (int64_t)SEGMENTS_AHEAD * size * strip.line.from_stride);
+            uint32_t widths[TRIANGLE_LEAF];
+            if (Reach == OWN && segment >= 2 && segment < own_segments)
+                load_half_widths(strip, rows.further[TRIANGLE_HALF_WIDTHS], size, strip.at(segment - 1, triangle),
+                                 first, apart, widths);
+            const struct carry carry = carry_of<narrow, Shape>(leaf, layout, place, exchange.groups[segment % 2]);
+            const bool is_last = place.leaf == layout.leaves - 1;
+            const struct triangle_sums here = exchange.totals[(segment + 1) % 2][place.strip];
+            struct triangle_sums total;
+            if constexpr (Reach != WORDS)
+                in.get_leaf_again(lane, leaf);
+            if constexpr (Reach == OWN) {
+                total = sums_of_leaf<Shape>(leaf, carry.into, sums + slot * pitch + (int)threadIdx.x * TRIANGLE_LEAF);
+            } else {
+                const struct triangle_line along =
+                    triangle_line(&triangle, triangle.half_width, true, true, here, before);
+                total = outputs_of_leaf<Dtype, Shape>(triangle.scale, leaf, carry, is_last,
+                                                      {triangle_line_at(along, place.leaf), along.slope}, &kept, y);
+            }
+            if (is_last)
+                exchange.totals[segment % 2][place.strip] = total;
+            if constexpr (Reach == STAGED)
+                out.put_leaf(lane, y);
+            if (Reach == OWN && layout.warps > 1)
+                __syncthreads();
+            else
+                __syncwarp();
+            const bool writes = segment >= 2 && segment < own_segments;
+            if constexpr (Reach == OWN) {
+                if (writes) {
+                    uint32_t *const own = (uint32_t *)out.samples + lane; /* indexed, which registers cannot be */
+#pragma unroll
+                    for (int k = 0; k < TRIANGLE_LEAF; k++)
+                        own[k * WARP] = widths[k];
+                    write_own_outputs<Dtype, Shape>(strip, triangle, strip.at(segment - 1, triangle), first, apart, own,
+                                                    {sums + staged, pitch, after(after(slot)), here, before});
+                }
+            } else if (writes) {
+                if constexpr (Reach == STAGED)
+#pragma unroll
+                    for (int k = 0; k < TRIANGLE_LEAF; k++)
+                        y[k] = out.samples[staged + place.lane + k * apart];
+                if (!strip.whole.has(segment))
+                    store_some(strip, triangle, strip.at(segment - 1, triangle), first, apart, y);
+                else if constexpr (Reach == WORDS)
+                    store_words<Dtype>(to, first, size, y);
+                else
+                    store_apart(strip, triangle, strip.at(segment - 1, triangle), first, apart, y);
+            }
+            to += size * strip.line.to_stride;
+            before = here;
+        }
     }
 }
 
 /*
- * Rows.
+ * Sums of taps.
  */
 
-/* The chunks along a tile, by their numbers: 0 begins at the first segment that the tile needs. */
-struct chunks {
-    int64_t first;               /* sample of the row that is the first of chunk 0 */
-    int shift;                   /* of a chunk's samples */
-    int summed, written;         /* chunks that this warp makes sums of; chunks that have outputs */
-    int inside_from, inside_end; /* chunks whose samples are all the row's */
-    int plain_from, plain_end;   /* chunks whose outputs are all written and kept */
+#define WARPS 4
+#define UNIT  (WARP * TRIANGLE_LEAF) /* outputs of a warp */
+#define EDGE  8                      /* samples on either side */
+#define PART  4                      /* outputs of a thread at a time */
+static_assert(TRIANGLE_TAPS_MAX <= EDGE + 1, "samples for all taps");
 
-    /* The first chunk that begins at `sample` or behind it; the end of those that end at `sample` or before. */
-    __device__ __forceinline__ int from(int64_t sample) const
-    {
-        return sample <= first ? 0 : (int)((sample - first - 1) >> shift) + 1;
-    }
-    __device__ __forceinline__ int until(int64_t sample) const
-    {
-        return sample <= first ? 0 : (int)((sample - first) >> shift);
-    }
-    __device__ __forceinline__ int64_t origin(int chunk) const
-    {
-        return first + (int64_t)chunk * (1 << shift);
-    }
+/* A warp's samples and outputs. */
+template <class T> struct taps_memory {
+    alignas(16) T samples[UNIT + 2 * EDGE];
+    struct stage<T> out;
 };
 
+/* Samples of the extended row from `at` on: those that a thread reads, WARP apart. */
 template <enum scand_dtype Dtype>
-static __device__ __forceinline__ struct chunks chunks_of(const struct line<Dtype> &line, const struct sizes &sizes)
+static __device__ __forceinline__ void load_unit(const struct line<Dtype> &row, enum boundary boundary, int64_t at,
+                                                 int lane, typename line<Dtype>::sample x[TRIANGLE_LEAF + 1])
 {
-    struct chunks chunks;
-    chunks.shift = sizes.chunk_shift;
-    chunks.first = ((line.begin >> sizes.shift) - 1) * sizes.segment();
-    const int64_t end = (((line.end - 1) >> sizes.shift) + 2) * sizes.segment(); /* of the segments that are needed */
-    chunks.summed = chunks.from(end - (int)threadIdx.x / WARP * TRIANGLE_GROUP);
-    chunks.written = chunks.from(line.end);
-    chunks.inside_from = chunks.from(0);
-    chunks.inside_end = chunks.until(line.length);
-    chunks.plain_from = chunks.from(max(line.begin, line.kept_from));
-    chunks.plain_end = chunks.until(min(line.end, line.kept_to));
-    return chunks;
-}
-
-template <enum scand_dtype Dtype>
-static __device__ __forceinline__ void load_chunk(const struct line<Dtype> &line, enum boundary boundary,
-                                                  const struct chunks &chunks, int chunk, const char *at,
-                                                  bool is_aligned, struct samples<Dtype> *leaf)
-{
-    if (chunk >= chunks.inside_from && chunk < chunks.inside_end)
-        return load_leaf(line, at, is_aligned, leaf);
-    const int64_t begin = chunks.origin(chunk) + (int)threadIdx.x * TRIANGLE_LEAF;
-    if (begin >= 0 && begin + TRIANGLE_LEAF <= line.length)
-        load_leaf(line, at, is_aligned, leaf);
-    else
-        load_leaf_beyond(line, boundary, begin, leaf);
-}
-
-/* Two barriers for each chunk: before its sums go where the last chunk but two was, and behind them. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape, bool Own>
-static __device__ __forceinline__ void filter_row(struct window *window, const struct line<Dtype> &line,
-                                                  const struct triangle &triangle, const struct sizes &sizes,
-                                                  const struct places &places)
-{
-    const struct chunks chunks = chunks_of(line, sizes);
-    const char *from = line.from + (chunks.first + (int)threadIdx.x * TRIANGLE_LEAF) * line.from_stride;
-    char *to = line.to + (chunks.first + first_output() - sizes.chunk()) * line.to_stride;
-    const bool is_aligned = (uintptr_t)from % 16 == 0;
-    struct samples<Dtype> leaf = {
-    };
-    if (chunks.summed > 0)
-        load_chunk(line, triangle.boundary, chunks, 0, from, is_aligned, &leaf);
-    int slot = 0;
-    /* The outputs of the chunk before are written, whose sums and those on either side are there. */
-    for (int chunk = 0; chunk <= chunks.written; chunk++) {
-        const int before = slot_after(slot, CHUNKS - 1);
-        struct triangle_sums sums;
-        double x[TRIANGLE_LEAF];
-        if (chunk < chunks.summed) {
+    if (at >= 0 && at + UNIT + 2 * EDGE <= row.length) {
 #pragma unroll
-            for (int q = 0; q < TRIANGLE_LEAF; q++)
-                x[q] = (double)leaf.x[q];
-            sums = group_sums<Dtype, Shape>(window, sizes, x);
+        for (int k = 0; k <= TRIANGLE_LEAF; k++)
+            x[k] = k < TRIANGLE_LEAF || lane < 2 * EDGE ? row.inside(at + lane + k * WARP) : 0;
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k <= TRIANGLE_LEAF; k++) {
+        const int64_t i = at + lane + k * WARP;
+        x[k] = i < row.length + EDGE && (k < TRIANGLE_LEAF || lane < 2 * EDGE) ? row.beyond(boundary, i) : 0;
+    }
+}
+
+/* PART outputs, of the samples from EDGE before the first of them on. Samples are converted as they are needed. */
+template <enum triangle_shape Shape, class T>
+static __device__ __forceinline__ void taps_of_part(const struct triangle &triangle, const T *from, T y[PART])
+{
+    T samples[PART + 2 * EDGE];
+    double x[PART + 2 * EDGE], sums[PART];
+    read_aligned<PART + 2 * EDGE>(from, samples);
+#pragma unroll
+    for (int q = 0; q < PART; q++) {
+        x[EDGE + q] = (double)samples[EDGE + q];
+        sums[q] = Shape == TRIANGLE_BOX ? x[EDGE + q] : triangle.half_width * x[EDGE + q];
+    }
+#pragma unroll
+    for (int m = 1; m < TRIANGLE_TAPS_MAX; m++) {
+        if (m >= (int)triangle.half_width)
+            break;
+        const double weight = (double)((int)triangle.half_width - m);
+        x[EDGE - m] = (double)samples[EDGE - m];
+        x[EDGE + PART - 1 + m] = (double)samples[EDGE + PART - 1 + m];
+#pragma unroll
+        for (int q = 0; q < PART; q++) {
+            const double pair = x[EDGE + q - m] + x[EDGE + q + m];
+            sums[q] = Shape == TRIANGLE_BOX ? sums[q] + pair : fma(weight, pair, sums[q]);
         }
-        __syncthreads();
-        if (chunk > 0 && !Own)
-            find_lines(window, triangle, sizes, before);
-        if (chunk < chunks.summed)
-            write_sums<Dtype, Shape>(window, sizes, x, sums, slot);
-        __syncthreads();
-        from += sizes.chunk() * line.from_stride;
-        if (chunk + 1 < chunks.summed)
-            load_chunk(line, triangle.boundary, chunks, chunk + 1, from, is_aligned, &leaf);
-        const int64_t origin = chunks.origin(chunk - 1);
-        const struct turn turn = turn::of(places, sizes, chunk - 1, before);
-        if (chunk > 0 && Own)
-            write_own_chunk<Dtype, Shape>(window, line, triangle, sizes, before, origin);
-        else if (chunk > chunks.plain_from && chunk <= chunks.plain_end)
-            write_chunk<true, Dtype, Shape>(window, line, places, turn, triangle.scale, to, {}, {});
-        else if (chunk > 0)
-            write_chunk<false, Dtype, Shape>(window, line, places, turn, triangle.scale, to,
-                                             span::of(line.begin, line.end, origin),
-                                             span::of(line.kept_from, line.kept_to, origin));
-        to += sizes.chunk() * line.to_stride;
-        slot = slot_after(slot, 1);
+    }
+#pragma unroll
+    for (int q = 0; q < PART; q++)
+        y[q] = (T)(sums[q] * triangle.scale);
+}
+
+/* Writes the outputs from `begin` on that a thread has in shared memory, WARP apart. */
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void write_unit(const struct line<Dtype> &row, const struct triangle &triangle,
+                                                  int64_t begin, int64_t end, const typename line<Dtype>::sample *y)
+{
+    uint64_t from, to;
+    triangle_kept(&triangle, (uint64_t)row.length, &from, &to);
+#pragma unroll
+    for (int k = 0; k < TRIANGLE_LEAF; k++) {
+        const int64_t i = begin + k * WARP;
+        if (i < end)
+            row.put(i, i >= (int64_t)from && i < (int64_t)to ? y[k * WARP] : 0);
     }
 }
 
-template <enum scand_dtype Dtype> static __device__ void copy_row(const struct line<Dtype> &line)
+/* The warps of a thread block go along each row side by side. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape>
+static __global__ void __launch_bounds__(WARPS *WARP, STEP_BLOCKS(WARPS *WARP, 6))
+    triangle_taps_units(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct triangle triangle,
+                        const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
-    for (int64_t i = line.begin + (int)threadIdx.x; i < line.end; i += (int)blockDim.x) {
-        const bool kept = i >= line.kept_from && i < line.kept_to;
-        line.put(line.to + i * line.to_stride,
-                 kept ? step_get_f64(line.dtype_from(), line.from + i * line.from_stride) : 0);
-    }
-}
-
-/* Own: outputs have half-widths of their own. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape, bool Own>
-static __global__ void __launch_bounds__(THREADS_MAX, Own ? BLOCKS_OWN : BLOCKS)
-    triangle_tiles(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct triangle triangle,
-                   const __grid_constant__ struct step_tiles tiles, uint64_t begin)
-{
-    extern __shared__ unsigned char step_shared[];
-    struct window *window = (struct window *)step_shared;
-    const struct step_operand *half_widths = &rows.further[TRIANGLE_HALF_WIDTHS];
+    using sample = typename line<Dtype>::sample;
+    __shared__ struct taps_memory<sample> memories[WARPS];
     const struct step_tile tile = step_block_tile(tiles, begin);
-    const struct sizes sizes = sizes::of(triangle);
-    const struct places places = places_of(triangle, sizes);
-    struct line<Dtype> line = {
-        .from_dtype = rows.input.dtype, .to_dtype = rows.output.dtype
-    };
-    line.from_stride = Dtype == SCAND_DTYPE_COUNT ? rows.input.stride : codec_bytes(Dtype);
-    line.to_stride = Dtype == SCAND_DTYPE_COUNT ? rows.output.stride : codec_bytes(Dtype);
-    for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++) {
-        uint64_t kept_from, kept_to;
-        line.from = step_row(&rows, &rows.input, row);
-        line.to = step_row(&rows, &rows.output, row);
-        line.length = (int64_t)step_length(&rows, &rows.input, row);
-        line.begin = (int64_t)tile.begin;
-        line.end = (int64_t)step_end(&rows, &tile, row);
-        if constexpr (Own)
-            line.own = {step_row(&rows, half_widths, row), half_widths->stride, half_widths->dtype};
-        triangle_kept(&triangle, (uint64_t)line.length, &kept_from, &kept_to);
-        line.kept_from = (int64_t)kept_from;
-        line.kept_to = (int64_t)kept_to;
-        if (triangle.half_width == 1 && !Own)
-            copy_row(line);
-        else if (line.begin < line.end)
-            filter_row<Dtype, Shape, Own>(window, line, triangle, sizes, places);
+    const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
+    struct taps_memory<sample> &memory = memories[warp];
+    for (uint64_t number = tile.first_row; number < tile.first_row + tile.row_count; number++) {
+        const struct line<Dtype> row = line<Dtype>::of(rows, number);
+        const int64_t end = (int64_t)step_end(&rows, &tile, number);
+        int64_t at = (int64_t)tile.begin + warp * UNIT;
+        sample x[TRIANGLE_LEAF + 1];
+        if (at < end)
+            load_unit(row, triangle.boundary, at - EDGE, lane, x);
+        for (; at < end; at += WARPS * UNIT) {
+#pragma unroll
+            for (int k = 0; k <= TRIANGLE_LEAF; k++)
+                if (k < TRIANGLE_LEAF || lane < 2 * EDGE)
+                    memory.samples[lane + k * WARP] = x[k];
+            __syncwarp();
+            if (at + WARPS * UNIT < end)
+                load_unit(row, triangle.boundary, at + WARPS * UNIT - EDGE, lane, x);
+#pragma unroll 1
+            for (int part = lane * TRIANGLE_LEAF; part < (lane + 1) * TRIANGLE_LEAF; part += PART) {
+                sample y[PART];
+                taps_of_part<Shape>(triangle, memory.samples + part, y);
+                write_aligned<PART>(memory.out.samples + part, y);
+            }
+            __syncwarp();
+            write_unit(row, triangle, at + lane, end, memory.out.samples + lane);
+        }
     }
 }
 
-template <enum scand_dtype Dtype, enum triangle_shape Shape, bool Own>
-static cudaError_t launch_shape(const struct step_rows *rows, const struct triangle *triangle,
-                                const struct step_tiles *tiles, uint64_t begin, uint64_t end, void *stream)
+/*
+ * Launches.
+ */
+
+/* Thread blocks that share a tile: so many that strips are long enough. */
+static unsigned parts_of_tile(const struct step_tiles *tiles, const struct triangle *triangle,
+                              const struct layout &layout)
 {
-    const struct sizes sizes = sizes::of(*triangle);
-    const int bytes = (int)(sizeof(struct window) + CHUNKS * sizes.pitch() * sizeof(double));
-    const cudaError_t error =
-        cudaFuncSetAttribute(triangle_tiles<Dtype, Shape, Own>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    const uint64_t samples =
+        tiles->tiling.rows * (tiles->length < tiles->tiling.elements ? tiles->length : tiles->tiling.elements);
+    const uint64_t parts = samples / ((uint64_t)triangle->half_width * SEGMENTS_LEAST * (unsigned)layout.strips);
+    return parts < 1 ? 1 : parts < PARTS_MAX ? (unsigned)parts : PARTS_MAX;
+}
+
+/* A job on a stream. */
+struct job {
+    const struct step_rows *rows;
+    const struct triangle *triangle;
+    const struct step_tiles *tiles;
+    uint64_t begin, end;
+    cudaStream_t stream;
+};
+
+template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach>
+static cudaError_t launch_strips(const struct job &job)
+{
+    const struct layout layout = layout::of(*job.triangle);
+    const size_t stages = Reach == WORDS ? 0 : 2 * sizeof(struct stage<typename line<Dtype>::sample>);
+    const size_t sums = Reach == OWN ? SEGMENTS * TRIANGLE_GROUP * sizeof(double) : 0;
+    const size_t bytes = (size_t)layout.warps * (stages + sums);
+    const unsigned parts = parts_of_tile(job.tiles, job.triangle, layout);
+    const cudaError_t error = cudaFuncSetAttribute(triangle_strips<Dtype, Shape, Reach>,
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error)
         return error;
-    return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
-        triangle_tiles<Dtype, Shape, Own>
-            <<<grid, sizes.threads(), bytes, (cudaStream_t)stream>>>(*rows, *triangle, *tiles, first);
+    return step_launch_each(job.begin, job.end, [&](uint64_t first, unsigned grid) {
+        triangle_strips<Dtype, Shape, Reach><<<dim3(grid, parts), (unsigned)layout.warps * WARP, bytes, job.stream>>>(
+            *job.rows, *job.triangle, *job.tiles, first);
     });
 }
 
-template <enum scand_dtype Dtype, bool Own>
-static cudaError_t launch(const struct step_rows *rows, const struct triangle *triangle, const struct step_tiles *tiles,
-                          uint64_t begin, uint64_t end, void *stream)
+template <enum scand_dtype Dtype, enum triangle_shape Shape> static cudaError_t launch_taps(const struct job &job)
 {
-    return triangle->shape == TRIANGLE_BOX
-               ? launch_shape<Dtype, TRIANGLE_BOX, Own>(rows, triangle, tiles, begin, end, stream)
-               : launch_shape<Dtype, TRIANGLE_TRIANGLE, Own>(rows, triangle, tiles, begin, end, stream);
+    return step_launch_each(job.begin, job.end, [&](uint64_t first, unsigned grid) {
+        triangle_taps_units<Dtype, Shape>
+            <<<grid, WARPS * WARP, 0, job.stream>>>(*job.rows, *job.triangle, *job.tiles, first);
+    });
 }
 
-static bool are_dense(const struct step_rows *rows, enum scand_dtype dtype)
+static bool are_dense(const struct step_rows *rows, enum scand_dtype dtype, uint32_t bytes)
 {
-    return step_is_dense(rows, &rows->input, dtype, codec_bytes(dtype)) &&
-           step_is_dense(rows, &rows->output, dtype, codec_bytes(dtype));
+    return step_is_dense(rows, &rows->input, dtype, bytes) && step_is_dense(rows, &rows->output, dtype, bytes);
+}
+
+template <enum scand_dtype Dtype, enum triangle_shape Shape> static cudaError_t launch_shape(const struct job &job)
+{
+    constexpr bool is_dense = Dtype != SCAND_DTYPE_COUNT;
+    if (job.rows->further[TRIANGLE_HALF_WIDTHS].origin)
+        return launch_strips < Dtype == SCAND_DTYPE_F32 ? Dtype : SCAND_DTYPE_COUNT, Shape, OWN > (job);
+    if (job.triangle->half_width <= TRIANGLE_TAPS_MAX)
+        return launch_taps<Dtype, Shape>(job);
+    if constexpr (is_dense)
+        if (job.triangle->half_width % QUAD == 0 && !job.rows->offsets && are_dense(job.rows, Dtype, 16))
+            return launch_strips<Dtype, Shape, WORDS>(job);
+    return launch_strips<Dtype, Shape, STAGED>(job);
+}
+
+template <enum scand_dtype Dtype> static cudaError_t launch(const struct job &job)
+{
+    return job.triangle->shape == TRIANGLE_BOX ? launch_shape<Dtype, TRIANGLE_BOX>(job)
+                                               : launch_shape<Dtype, TRIANGLE_TRIANGLE>(job);
 }
 
 extern "C" int triangle_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
                                uint64_t begin, uint64_t end, void *stream)
 {
-    const struct triangle *triangle = (const struct triangle *)params;
-    const bool own = rows->further[TRIANGLE_HALF_WIDTHS].origin;
-    if (own && are_dense(rows, SCAND_DTYPE_F32))
-        return launch<SCAND_DTYPE_F32, true>(rows, triangle, tiles, begin, end, stream);
-    if (own)
-        return launch<SCAND_DTYPE_COUNT, true>(rows, triangle, tiles, begin, end, stream);
-    if (are_dense(rows, SCAND_DTYPE_F32))
-        return launch<SCAND_DTYPE_F32, false>(rows, triangle, tiles, begin, end, stream);
-    if (are_dense(rows, SCAND_DTYPE_F64))
-        return launch<SCAND_DTYPE_F64, false>(rows, triangle, tiles, begin, end, stream);
-    if (are_dense(rows, SCAND_DTYPE_F16))
-        return launch<SCAND_DTYPE_F16, false>(rows, triangle, tiles, begin, end, stream);
-    return launch<SCAND_DTYPE_COUNT, false>(rows, triangle, tiles, begin, end, stream);
+    const struct job job = {rows, (const struct triangle *)params, tiles, begin, end, (cudaStream_t)stream};
+    if (are_dense(rows, SCAND_DTYPE_F32, 4))
+        return launch<SCAND_DTYPE_F32>(job);
+    if (are_dense(rows, SCAND_DTYPE_F64, 8))
+        return launch<SCAND_DTYPE_F64>(job);
+    if (are_dense(rows, SCAND_DTYPE_F16, 2))
+        return launch<SCAND_DTYPE_F16>(job);
+    return launch<SCAND_DTYPE_COUNT>(job);
 }

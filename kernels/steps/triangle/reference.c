@@ -1,10 +1,8 @@
 #include "triangle.h"
 
-#define LEAVES_MAX (TRIANGLE_SEGMENT_MAX / TRIANGLE_LEAF)
-
-/* The sums of one segment. */
+/* The sums of one segment: for a box the single ones. */
 struct segment {
-    double sums[TRIANGLE_SEGMENT_MAX];
+    double sums[TRIANGLE_HALF_WIDTH_MAX];
     struct triangle_sums total;
 };
 
@@ -48,18 +46,25 @@ static void carries(struct triangle_sums *leaves, int64_t count)
     }
 }
 
+/* Sample r of a segment, or a zero that fills up its last leaf. */
+static double filled(const struct line *line, int64_t number, int64_t r)
+{
+    return r < line->segment ? sample(line, number * line->segment + r) : 0;
+}
+
 static void segment_sums(const struct line *line, int64_t number, struct segment *segment)
 {
-    struct triangle_sums leaves[LEAVES_MAX] = {{0, 0}};
-    const int64_t begin = number * line->segment, count = line->segment / TRIANGLE_LEAF;
-    for (int64_t r = 0; r < line->segment; r++)
-        leaves[r / TRIANGLE_LEAF] = triangle_add(leaves[r / TRIANGLE_LEAF], sample(line, begin + r));
+    struct triangle_sums leaves[TRIANGLE_LEAVES_MAX] = {{0, 0}};
+    const int64_t count = triangle_leaves((uint32_t)line->segment);
+    for (int64_t r = 0; r < count * TRIANGLE_LEAF; r++)
+        leaves[r / TRIANGLE_LEAF] = triangle_add(leaves[r / TRIANGLE_LEAF], filled(line, number, r));
     network(leaves, count);
     carries(leaves, count);
-    for (int64_t r = 0; r < line->segment; r++) {
+    for (int64_t r = 0; r < count * TRIANGLE_LEAF; r++) {
         struct triangle_sums *sums = &leaves[r / TRIANGLE_LEAF];
-        segment->sums[r] = line->triangle->shape == TRIANGLE_BOX ? sums->single : sums->twice;
-        *sums = triangle_add(*sums, sample(line, begin + r));
+        if (r < line->segment)
+            segment->sums[r] = line->triangle->shape == TRIANGLE_BOX ? sums->single : sums->twice;
+        *sums = triangle_add(*sums, filled(line, number, r));
     }
     segment->total = leaves[count - 1];
 }
@@ -69,13 +74,24 @@ static double output(const struct line *line, const struct triangle *triangle, c
                      int64_t r)
 {
     const struct segment *before = &segments[0], *here = &segments[1], *after = &segments[2];
-    const int64_t width = triangle->half_width, ahead = r + width, size = line->segment;
+    const int64_t width = triangle->half_width, size = line->segment, ahead = r + width;
     const int64_t behind = triangle->shape == TRIANGLE_BOX ? r - width + 1 : r - width;
-    return triangle_output(
-        triangle->shape, ahead < size ? here->sums[ahead] : after->sums[ahead - size],
-        behind >= 0 ? here->sums[behind] : before->sums[behind + size], here->sums[r],
-        triangle_line(triangle, (int32_t)size, ahead >= size, behind < 0, here->total, before->total), (int32_t)r,
-        triangle->scale);
+    const struct triangle_line along =
+        triangle_line(triangle, (uint32_t)size, ahead >= size, r < width, here->total, before->total);
+    return triangle_output(triangle, ahead < size ? here->sums[ahead] : after->sums[ahead - size],
+                           r >= width    ? here->sums[behind]
+                           : behind == 0 ? before->total.single
+                                         : before->sums[behind + size],
+                           here->sums[r], triangle_line_at(along, (int32_t)(r / TRIANGLE_LEAF)), along.slope,
+                           (int32_t)(r % TRIANGLE_LEAF));
+}
+
+static double taps(const struct line *line, const struct triangle *triangle, int64_t i)
+{
+    double sum = triangle_middle(triangle, sample(line, i));
+    for (int32_t m = 1; m < (int32_t)triangle->half_width; m++)
+        sum = triangle_taps(triangle, sum, m, sample(line, i - m) + sample(line, i + m));
+    return sum * triangle->scale;
 }
 
 static struct triangle triangle_of(const struct line *line, uint64_t i)
@@ -92,13 +108,14 @@ static void row_reference(const struct line *line, uint64_t begin, uint64_t end,
     struct segment segments[3];
     for (uint64_t i = begin; i < end; i++) {
         const int64_t number = (int64_t)i / line->segment, r = (int64_t)i % line->segment;
-        if (line->triangle->half_width > 1 && (i == begin || r == 0))
+        if (line->triangle->half_width > TRIANGLE_TAPS_MAX && (i == begin || r == 0))
             for (int64_t k = 0; k < 3; k++)
                 segment_sums(line, number - 1 + k, &segments[k]);
         const struct triangle triangle = triangle_of(line, i);
         double y = 0;
         if (triangle_keeps(&triangle, (int64_t)i, line->length))
-            y = triangle.half_width > 1 ? output(line, &triangle, segments, r) : sample(line, (int64_t)i);
+            y = triangle_has_taps(line->triangle, &triangle) ? taps(line, &triangle, (int64_t)i)
+                                                             : output(line, &triangle, segments, r);
         step_put_f64(to->dtype, y, row + (int64_t)i * to->stride);
     }
 }
@@ -114,7 +131,7 @@ static void triangle_reference(const struct step_rows *rows, const void *params,
                                   .from = step_row(rows, &rows->input, row),
                                   .stride = rows->input.stride,
                                   .length = (int64_t)step_length(rows, &rows->input, row),
-                                  .segment = triangle_segment(triangle->half_width),
+                                  .segment = triangle->half_width,
                                   .dtype = rows->input.dtype,
                                   .half_widths = half_widths,
                                   .own = half_widths->origin ? step_row(rows, half_widths, row) : NULL};
