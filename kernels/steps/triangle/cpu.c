@@ -7,8 +7,8 @@ step_run STEP_CPU(triangle);
 
 #define SEGMENTS (CHUNK / 2)                   /* of a chunk: no segment has fewer than two leaves */
 #define SLOT     (TRIANGLE_HALF_WIDTH_MAX + 8) /* sums of a segment that is longer than a group */
-#define MARGIN   (TRIANGLE_TAPS_MAX - 1)       /* samples on either side of an output that taps may need */
-#define BLOCK    1024                          /* outputs that are sums of taps, at a time */
+#define MARGIN   TRIANGLE_TAPS_MAX /* samples beside outputs: what taps need, and one more for aligned vectors */
+#define BLOCK    512               /* outputs that are sums of taps, at a time */
 
 /*
  * A chunk is either some segments of up to a group or one that is longer. The window has the sums of it and of the two
@@ -20,8 +20,8 @@ struct window {
     _Alignas(64) double at[LEAVES]; /* lines of outputs, at each leaf */
     struct triangle_line lines[SEGMENTS];
     struct triangle_sums totals[2 + SEGMENTS];
-    double samples[TRIANGLE_HALF_WIDTH_MAX + 2 * MARGIN + 2 * F64_LANES];
-    double outputs[TRIANGLE_HALF_WIDTH_MAX + 2 * F64_LANES];
+    _Alignas(64) double samples[TRIANGLE_HALF_WIDTH_MAX + 2 * MARGIN + 2 * F64_LANES];
+    _Alignas(64) double outputs[TRIANGLE_HALF_WIDTH_MAX + 2 * F64_LANES];
     uint64_t half_widths[TRIANGLE_HALF_WIDTH_MAX]; /* half-widths of the outputs, where they have their own */
 };
 _Static_assert(sizeof(struct window) <= STEP_SCRATCH_BYTES, "a tile's scratch memory holds a window");
@@ -176,9 +176,16 @@ static void plan_lines(const struct line *line, int64_t first, int64_t last)
     }
 }
 
+/* A box needs the sum behind the last sample of the segment before. It may take the place of this one's first sum,
+ * which is 0 and has been used already. */
+INLINE void set_box_total(const struct line *line, int64_t b)
+{
+    if (line->triangle->shape == TRIANGLE_BOX && line->triangle->half_width > TRIANGLE_TAPS_MAX)
+        sums_of(line, b - 1)[line->segment] = line->window->totals[b - line->first + 1].single;
+}
+
 /* Outputs of some segments: kept as f64, or written as they are in a `narrow` row of f32. A segment's last leaf is
- * written as if it were whole, and what is behind it later. A box needs the sum behind a segment's last sample: it may
- * take the place of the next segment's first one, which is 0 and has been used already. */
+ * written as if it were whole, and what is behind it later. */
 INLINE void shape_outputs(const struct line *line, enum triangle_shape shape, int64_t first, int64_t last, char *to,
                           bool narrow)
 {
@@ -187,12 +194,10 @@ INLINE void shape_outputs(const struct line *line, enum triangle_shape shape, in
     const int64_t leaves = line->leaves, bytes = line->segment * (narrow ? 4 : 8);
     const double *at = window->at + (first - line->written) * leaves;
     for (int64_t b = first; b < last; b++, at += leaves, to += bytes) {
-        double *behind = sums_of(line, b - 1);
-        const double *here = sums_of(line, b), *ahead = sums_of(line, b + 1);
+        const double *behind = sums_of(line, b - 1), *here = sums_of(line, b), *ahead = sums_of(line, b + 1);
         const struct triangle_line along = window->lines[b - line->written];
         const f64_vector start = f64_all(along.start), slope = f64_all(along.slope);
-        if (shape == TRIANGLE_BOX)
-            behind[line->segment] = window->totals[b - line->first + 1].single;
+        set_box_total(line, b);
 #pragma GCC unroll 2
         for (int64_t leaf = 0; leaf < leaves; leaf++)
             for (int part = 0; part < TRIANGLE_LEAF; part += F64_LANES) {
@@ -283,25 +288,40 @@ static void filter_by_taps(const struct line *line, uint64_t begin, uint64_t end
  * Outputs with half-widths of their own.
  */
 
-static inline double sum_at(const struct line *line, int64_t segment, int64_t r)
-{
-    return sums_of(line, segment)[r];
-}
-
-/* Output r of segment b, with its own triangle. */
-static inline double own_sums(const struct line *line, int64_t b, int64_t r, const struct triangle *own)
+/* Outputs first <= r < last of segment b, all of the same half-width, in runs whose sums lie side by side. */
+static void own_sums(const struct line *line, int64_t b, int32_t first, int32_t last, const struct triangle *own,
+                     double *restrict y)
 {
     const struct triangle_sums *total = line->window->totals + (b - line->first + 2);
-    const int64_t size = line->segment, width = own->half_width, ahead = r + width;
-    const int64_t behind = own->shape == TRIANGLE_BOX ? r - width + 1 : r - width;
-    const struct triangle_line along =
-        triangle_line(own, (uint32_t)size, ahead >= size, r < width, total[0], total[-1]);
-    return triangle_output(own, ahead < size ? sum_at(line, b, ahead) : sum_at(line, b + 1, ahead - size),
-                           r >= width    ? sum_at(line, b, behind)
-                           : behind == 0 ? total[-1].single
-                                         : sum_at(line, b - 1, behind + size),
-                           sum_at(line, b, r), triangle_line_at(along, (int32_t)(r / TRIANGLE_LEAF)), along.slope,
-                           (int32_t)(r % TRIANGLE_LEAF));
+    const double *before = sums_of(line, b - 1), *here = sums_of(line, b), *after = sums_of(line, b + 1);
+    const int32_t size = (int32_t)line->segment, width = (int32_t)own->half_width;
+    const int32_t reach = own->shape == TRIANGLE_BOX ? width - 1 : width;
+    for (int32_t begin = first, end; begin < last; begin = end) {
+        const bool is_ahead = begin >= size - width, is_behind = begin < width;
+        const double *ahead = is_ahead ? after - (size - width) : here + width;
+        const double *behind = is_behind ? before + (size - reach) : here - reach;
+        const struct triangle_line along = triangle_line(own, (uint32_t)size, is_ahead, is_behind, total[0], total[-1]);
+        end = is_ahead || size - width > last ? last : size - width;
+        end = is_behind && width < end ? width : end;
+        for (int32_t r = begin; r < end; r++)
+            y[r - first] = triangle_output(own, ahead[r], behind[r], here[r],
+                                           triangle_line_at(along, r / TRIANGLE_LEAF), along.slope, r % TRIANGLE_LEAF);
+    }
+}
+
+/* Outputs i <= k < end with one half-width; x are the samples there. */
+static void own_run(const struct line *line, int64_t b, int64_t i, int64_t end, const struct triangle *own,
+                    const double *x, double *y)
+{
+    const int64_t from = b * line->segment;
+    if (own->half_width > 0 && !triangle_has_taps(line->triangle, own))
+        own_sums(line, b, (int32_t)(i - from), (int32_t)(end - from), own, y);
+    else
+        for (int64_t k = i; k < end; k++)
+            y[k - i] = own_taps(own, x + (k - i));
+    for (int64_t k = i; k < end && (own->half_width == 0 || own->boundary == BOUNDARY_SKIP); k++)
+        if (!triangle_keeps(own, k, line->length))
+            y[k - i] = 0;
 }
 
 /* Outputs begin <= i < end: of segment b, or sums of taps. Neighbours mostly have the same half-width. */
@@ -309,20 +329,19 @@ static void write_own_outputs(const struct line *line, int64_t b, uint64_t begin
 {
     const struct step_operand *half_widths = line->half_widths;
     struct window *window = line->window;
-    const uint64_t *widths = window->half_widths;
-    struct triangle own = triangle_with(line->triangle, 0);
-    line_load_integers(half_widths->dtype, line->own + (int64_t)begin * half_widths->stride, half_widths->stride,
-                       end - begin, window->half_widths);
+    const uint64_t *widths = window->half_widths, count = end - begin;
+    line_load_integers(half_widths->dtype, line->own + (int64_t)begin * half_widths->stride, half_widths->stride, count,
+                       window->half_widths);
     read_samples(line, (int64_t)begin - MARGIN, (int64_t)end + MARGIN, window->samples);
-    for (uint64_t k = 0; k < end - begin; k++) {
-        const int64_t i = (int64_t)(begin + k);
-        if (widths[k] != own.half_width)
-            own = triangle_with(line->triangle, widths[k]);
-        window->outputs[k] = !triangle_keeps(&own, i, line->length)    ? 0
-                             : triangle_has_taps(line->triangle, &own) ? own_taps(&own, window->samples + MARGIN + k)
-                                                                       : own_sums(line, b, i - b * line->segment, &own);
+    set_box_total(line, b);
+    for (uint64_t k = 0, next; k < count; k = next) {
+        const struct triangle own = triangle_with(line->triangle, widths[k]);
+        for (next = k + 1; next < count && widths[next] == widths[k];)
+            next++;
+        own_run(line, b, (int64_t)(begin + k), (int64_t)(begin + next), &own, window->samples + MARGIN + k,
+                window->outputs + k);
     }
-    line_store_f64(line->to_dtype, window->outputs, end - begin, line->to + (int64_t)begin * line->to_stride,
+    line_store_f64(line->to_dtype, window->outputs, count, line->to + (int64_t)begin * line->to_stride,
                    line->to_stride);
 }
 
@@ -422,7 +441,8 @@ void STEP_CPU(triangle)(const struct step_rows *rows, const void *params, const 
                         .from_dtype = rows->input.dtype,
                         .to_dtype = rows->output.dtype,
                         .half_widths = &rows->further[TRIANGLE_HALF_WIDTHS]};
-    plan_leaves(&line);
+    if (triangle->half_width > TRIANGLE_TAPS_MAX)
+        plan_leaves(&line);
     for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
         const uint64_t end = step_end(rows, tile, row);
         line.from = step_row(rows, &rows->input, row);
