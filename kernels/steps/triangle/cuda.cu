@@ -6,6 +6,7 @@
 #include "sums.cuh"
 
 #define THREADS_MAX    (WARPS_MAX * WARP)
+#define BLOCKS         2  /* of the longest segments on a multiprocessor: with fewer registers they are slower */
 #define SEGMENTS_LEAST 48 /* of a strip: two more are summed for it */
 #define SEGMENTS_AHEAD 2  /* behind the one that is loaded, which the L2 cache is asked for */
 #define SEGMENTS_MOST  (UINT64_C(1) << 20)
@@ -17,12 +18,6 @@
 enum reach { WORDS, STAGED, OWN };
 #define QUAD 4
 static_assert(TRIANGLE_LEAF % QUAD == 0, "a leaf is words");
-
-/* Thread blocks of the longest segments that a multiprocessor has registers for. */
-constexpr int blocks_of(enum reach reach)
-{
-    return reach == WORDS ? 2 : 2;
-}
 
 static __device__ __forceinline__ int after(int slot)
 {
@@ -361,7 +356,7 @@ static __device__ __forceinline__ uint64_t strips_of(const struct step_rows &row
 }
 
 template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach>
-static __global__ void __launch_bounds__(THREADS_MAX, STEP_BLOCKS(THREADS_MAX, blocks_of(Reach)))
+static __global__ void __launch_bounds__(THREADS_MAX, STEP_BLOCKS(THREADS_MAX, BLOCKS))
     triangle_strips(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct triangle any,
                     const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
