@@ -597,12 +597,12 @@ static __global__ void __launch_bounds__(WARPS *WARP, STEP_BLOCKS(WARPS *WARP, 6
  * Launches.
  */
 
-/* Thread blocks that share a tile: so many that strips are long enough. */
-static unsigned parts_of_tile(const struct step_tiles *tiles, const struct triangle *triangle,
-                              const struct layout &layout)
+/* Thread blocks that share a tile: so many that strips are long enough. Ragged rows count by their average. */
+static unsigned parts_of_tile(const struct step_rows *rows, const struct step_tiles *tiles,
+                              const struct triangle *triangle, const struct layout &layout)
 {
-    const uint64_t samples =
-        tiles->tiling.rows * (tiles->length < tiles->tiling.elements ? tiles->length : tiles->tiling.elements);
+    const uint64_t length = rows->offsets ? step_row_samples(rows) : tiles->length;
+    const uint64_t samples = tiles->tiling.rows * (length < tiles->tiling.elements ? length : tiles->tiling.elements);
     const uint64_t parts = samples / ((uint64_t)triangle->half_width * SEGMENTS_LEAST * (unsigned)layout.strips);
     return parts < 1 ? 1 : parts < PARTS_MAX ? (unsigned)parts : PARTS_MAX;
 }
@@ -623,7 +623,7 @@ static cudaError_t launch_strips(const struct job &job)
     const size_t stages = Reach == WORDS ? 0 : 2 * sizeof(struct stage<typename line<Dtype>::sample>);
     const size_t sums = Reach == OWN ? SEGMENTS * TRIANGLE_GROUP * sizeof(double) : 0;
     const size_t bytes = (size_t)layout.warps * (stages + sums);
-    const unsigned parts = parts_of_tile(job.tiles, job.triangle, layout);
+    const unsigned parts = parts_of_tile(job.rows, job.tiles, job.triangle, layout);
     const cudaError_t error = cudaFuncSetAttribute(triangle_strips<Dtype, Shape, Reach>,
                                                    cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error)
