@@ -341,14 +341,25 @@ static struct job *list_first(const struct scheduler *scheduler, const struct jo
     return job && !job->reading ? job : NULL;
 }
 
-/* The job to run next for the sake of a class: its first, or what that waits for. Ends, since each is earlier. */
+/* Returns the job of a class that has left off a row on this device, if it can go on. */
+static struct job *left_off(const struct scheduler *scheduler, const struct lane *lane, int rank,
+                            const struct station *station)
+{
+    struct job *job = lane->user->long_job[rank];
+    const bool is_here = job && job->lane == lane && job->queued && job->rest;
+    return is_here && can_run(scheduler, job, station) ? job : NULL;
+}
+
+/* The job to run next for the sake of a class: its first, or what that waits for. Ends, since each is earlier. Where
+ * that waits, a job that has left off a row goes on, which waits for none: else jobs that it keeps from their long rows
+ * might keep it waiting. */
 static struct job *lane_choose(const struct scheduler *scheduler, const struct lane *lane, int rank,
                                const struct station *station)
 {
     struct job *job = list_first(scheduler, &lane->queue[rank], station), *before;
     while (job && (before = queued_before(lane, job)))
         job = can_run(scheduler, before, station) ? list_first(scheduler, &lane->queue[before->rank], station) : NULL;
-    return job && !waits_for_active(lane, job) ? job : NULL;
+    return job && !waits_for_active(lane, job) ? job : left_off(scheduler, lane, rank, station);
 }
 
 static bool station_has_room(const struct station *station, const struct job *job)
