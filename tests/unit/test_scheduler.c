@@ -709,7 +709,7 @@ static void random_cancel(uint64_t *state, unsigned added)
     struct job *job = &jobs[random_next(state) % added];
     if (job->state == JOB_ENDED)
         return;
-    bool ended = job_stop(job, -ECANCELED, "stop");
+    const bool ended = job_stop(job, -ECANCELED, "stop");
     scheduler_stop(&scheduler, job);
     if (ended)
         scheduler_remove(&scheduler, job);
@@ -755,8 +755,7 @@ static void random_run(uint64_t *state)
 /* With the first two seeds a job that had left off a row once stood behind one that waited for another long row. */
 static void random_runs(void)
 {
-    uint64_t seeds[] = {86, 114, random_seed()};
-    for (unsigned i = 0; i < 1500 && !check_failures; i++)
+    for (uint64_t i = 0, seeds[] = {86, 114, random_seed()}; i < 1500 && !check_failures; i++)
         random_run(&seeds[i / 500]);
 }
 
