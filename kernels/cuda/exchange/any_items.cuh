@@ -6,13 +6,13 @@
 #define KERNELS_CUDA_EXCHANGE_ANY_ITEMS_CUH
 
 #include "kernels/cuda/exchange/block.cuh"
-#include "kernels/cuda/lane/any_accumulator.cuh"
+#include "kernels/cuda/lane/accumulator.cuh"
 #include "kernels/cuda/warp/any_leaf.cuh"
 
 /* Shared memory in which warps exchange totals; a pass and the making of a mean take turns. */
 template <class Sum> union any_shared {
     tile_sums<Sum> pass;
-    tile_sums<any_total<double>> mean;
+    tile_sums<sum_f64> mean;
 };
 
 /* The exchange of a mean with other blocks: none. Only its total is wanted. */
@@ -54,8 +54,8 @@ DEVICE double any_mean(const struct any_plan &plan, const struct scan_item *item
         total = &plan.totals[(row + 1) * plan.scan.sums_per_row - 1];
     } else {
         struct any_mean_outside outside = {&block_total};
-        block_pass<any_total<T>, false, SCAND_KIND_INCLUSIVE>(x, item->length, warp,
-                                                              (tile_sums<any_total<T>> *)&shared->mean, outside);
+        block_pass<sum_f64_of<T>, false, SCAND_KIND_INCLUSIVE>(x, item->length, warp,
+                                                               (tile_sums<sum_f64_of<T>> *)&shared->mean, outside);
     }
     return *total / (double)(plan.totals ? plan.scan.length : (uint64_t)item->length);
 }

@@ -49,38 +49,7 @@
 #define GRID_PER_ROW_SHARED_ALL      (GRID_PER_ROW_SHARED + 5120) /* with what is declared in the kernel */
 
 /* f64 where f32 goes in and f32 comes out of every pass: f32 samples are held. */
-struct sum_f64_narrow : sum_f64 {
-    using sample = float;
-
-    DEVICE sample from_f32(float x)
-    {
-        return x;
-    }
-    DEVICE sum first(sample x)
-    {
-        return x;
-    }
-    DEVICE sum add_sample(sum s, sample x)
-    {
-        return s + (double)x;
-    }
-    DEVICE sample absent()
-    {
-        return -0.0f;
-    }
-    DEVICE sample value(sum s)
-    {
-        return (float)s;
-    }
-    DEVICE sample between_passes(sample x, bool)
-    {
-        return x;
-    }
-    DEVICE float as_f32(sample x)
-    {
-        return x;
-    }
-};
+using sum_f64_narrow = sum_f64_of<float>;
 
 /* The part of a scan that one launch does. Sums, in scan.sums, are the carries into blocks in the first pass and the
  * blocks' totals in the second (grid_per_row_sums.cuh), which become carries before there are values. */

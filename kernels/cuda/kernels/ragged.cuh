@@ -79,7 +79,7 @@ DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged
                 ragged_write<Sum>(plan, item, tile, vectors, leaf, together, x);
             } else if (stays) {
                 leaf_between_passes<Sum>(x, true);
-                leaf_absent<Sum>(leaf.samples, x);
+                leaf_fill_beyond<Sum>(x, leaf.samples);
                 held = tile;
             } else {
                 ragged_keep<Sum>(vectors, x);

@@ -30,7 +30,7 @@ DEVICE void rows_group_scan(const struct ragged_plan &plan, const struct ragged_
         if (left == 1)
             break;
         leaf_between_passes<Sum>(x, true);
-        leaf_absent<Sum>(leaf.samples, x);
+        leaf_fill_beyond<Sum>(x, leaf.samples);
     }
     ragged_write<Sum>(plan, item, 0, vectors, leaf, true, x);
 }

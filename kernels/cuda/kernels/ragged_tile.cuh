@@ -61,15 +61,6 @@ template <class Sum> DEVICE void ragged_decode(float samples[ORDER_LEAF], int th
         x[i] = Sum::from_f32(samples[i]);
 }
 
-/* Makes missing samples absent, of samples that a pass has left. */
-template <class Sum> DEVICE void leaf_absent(int there, typename Sum::sample x[ORDER_LEAF])
-{
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        if (i >= there)
-            x[i] = Sum::absent();
-}
-
 template <bool Backward> DEVICE int ragged_position(const struct ragged_leaf &leaf)
 {
     return Backward ? leaf.leaves - 1 - leaf.number : leaf.number;

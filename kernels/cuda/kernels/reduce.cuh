@@ -13,7 +13,7 @@
 
 #include "kernels/cuda/exchange/batch.cuh"
 #include "kernels/cuda/exchange/spine.cuh"
-#include "kernels/cuda/lane/any_accumulator.cuh"
+#include "kernels/cuda/lane/accumulator.cuh"
 #include "kernels/cuda/lane/convert16.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/lane/convert64.cuh"
@@ -239,10 +239,7 @@ DEVICE typename Sum::sum reduce_leaf(const struct reduce_plan &plan, uint32_t wo
     typename Sum::sample x[ORDER_LEAF];
     leaf_samples<Sum, Bytes>(plan, words, x);
     if (there < ORDER_LEAF)
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            if (i >= there)
-                x[i] = Sum::absent();
+        leaf_fill_beyond<Sum>(x, there);
     if constexpr (std::is_same<Sum, sum_squares_f64>::value)
         return leaf_squares(x);
     else

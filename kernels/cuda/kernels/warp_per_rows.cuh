@@ -164,10 +164,7 @@ DEVICE void warp_per_rows_values(typename Sum::sample x[ORDER_LEAF], typename Su
     else
         leaf_values<Sum, Backward, Kind, false>(x, carry, last, Kind);
     if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && position == 0)
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            if (i == (Backward ? last : 0))
-                x[i] = Sum::value(Sum::zero());
+        leaf_zero_at<Sum>(x, Backward ? last : 0, Sum::value(Sum::zero()));
 }
 
 /* Makes absent what last leaves lack. */

@@ -85,7 +85,7 @@ template <class T> struct affine_sum {
     }
 };
 
-/* Samples and coefficients as numbers, and numbers as what is written. */
+/* Samples and coefficients as numbers. */
 template <class T> DEVICE T number_of(float x)
 {
     return x;
@@ -109,26 +109,6 @@ template <> struct f2 number_of(double x)
 template <class T> DEVICE T number_of(uint64_t x)
 {
     return x;
-}
-
-template <class T> DEVICE float number_f32(T x)
-{
-    return (float)x;
-}
-
-DEVICE float number_f32(struct f2 x)
-{
-    return x.high;
-}
-
-template <class T> DEVICE double number_f64(T x)
-{
-    return (double)x;
-}
-
-DEVICE double number_f64(struct f2 x)
-{
-    return f2_to_f64(x);
 }
 
 #endif

@@ -7,7 +7,6 @@
 #include <scand/types.h>
 
 #include "kernels/cuda/lane/affine_accumulator.cuh"
-#include "kernels/cuda/lane/any_accumulator.cuh"
 #include "kernels/cuda/lane/carry.cuh"
 #include "kernels/cuda/lane/lane.cuh"
 

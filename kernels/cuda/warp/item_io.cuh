@@ -41,11 +41,12 @@ DEVICE void scan_read(const struct scan_plan &plan, const struct scan_item *item
     __syncwarp();
 }
 
-/* f64 results take twice the registers, and shifting samples takes more of them than 40. */
+/* f64 results take twice the registers, and shifting samples takes more of them than 40, with which f32 does else. */
 template <class First, class Out, bool Aligned>
-constexpr int scan_registers = sizeof(Out) == 8                  ? 64
-                               : !Aligned && First::has_identity ? 48
-                                                                 : First::registers;
+constexpr int scan_registers = sizeof(Out) == 8                      ? 64
+                               : !Aligned && First::has_identity     ? 48
+                               : std::is_same<First, sum_f32>::value ? 40
+                                                                     : First::registers;
 
 /* True when results may be copied in bulk. Lanes meet the same banks for that, which f64 has no time for (10,000 x
  * 10,000 reach 0.94 of a copy on an H200 instead of 0.96), and f2 no room for a stage. */
