@@ -31,7 +31,7 @@ static __device__ const int code_capability = 0;
 
 cudaError_t scan_device_find(struct scan_device *device)
 {
-    int id = 0, major = 0, minor = 0, cooperative = 0, clusters = 0;
+    int major = 0, minor = 0, cooperative = 0, clusters = 0;
     const struct {
         int *value;
         enum cudaDeviceAttr attribute;
@@ -41,9 +41,11 @@ cudaError_t scan_device_find(struct scan_device *device)
                   {&device->shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin},
                   {&cooperative, cudaDevAttrCooperativeLaunch},
                   {&clusters, cudaDevAttrClusterLaunch}};
-    cudaError_t error = cudaGetDevice(&id);
+    cudaError_t error = cudaGetDevice(&device->id);
+    if (!error && device->id >= SCAN_DEVICES_MAX)
+        error = cudaErrorInvalidDevice;
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]) && !error; i++)
-        error = cudaDeviceGetAttribute(wanted[i].value, wanted[i].attribute, id);
+        error = cudaDeviceGetAttribute(wanted[i].value, wanted[i].attribute, device->id);
     device->capability = 10 * major + minor;
     device->cooperative = cooperative;
     if (!error)

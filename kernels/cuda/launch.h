@@ -22,8 +22,11 @@ static_assert(SCAN_NO_ROOM == SELECT_NO_ROOM, "the same number");
 
 struct work_queue;
 
+#define SCAN_DEVICES_MAX 64
+
 /* The current device as scan_device_find has found it, and the streams of its launches. */
 struct scan_device : select_device {
+    int id;
     struct scan_progress *progress; /* in its memory */
     struct work_queue *queues;      /* work queues, likewise */
     struct streams streams;
@@ -70,16 +73,6 @@ cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, v
 /* Thread blocks of `warps`, each of which takes so many rows at a time. `resident`: of an SM. */
 cudaError_t scan_rows_launch(const struct scan_device *device, const void *kernel, void *plan, uint64_t rows, int warps,
                              int at_once, int resident, size_t shared_bytes, cudaStream_t stream);
-
-/* Has launch(parts, count) take as many jobs at a time as it can. */
-template <class Launch>
-static cudaError_t scan_batches_each(const struct scan_part *parts, unsigned count, unsigned most, Launch launch)
-{
-    cudaError_t error = cudaSuccess;
-    for (unsigned i = 0; i < count && !error; i += most)
-        error = launch(parts + i, count - i < most ? count - i : most);
-    return error;
-}
 
 /* Clears the latched error of a call that a file makes itself. */
 static inline cudaError_t scan_cleared(cudaError_t error)

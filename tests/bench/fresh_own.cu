@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "kernels/cuda/kernels/block_per_row.h"
-#include "kernels/cuda/select/plan.h"
+#include "kernels/cuda/kernels/launchers.h"
 #include "tests/bench/programs.h"
 
 #define STREAMS    4
@@ -16,7 +15,6 @@ struct own {
     float *host, *chunks[STREAMS];
     cudaStream_t streams[STREAMS];
     scan_device device;
-    scan_block_per_row_device block_per_row;
 };
 
 static cudaError_t own_init(own *self)
@@ -30,7 +28,7 @@ static cudaError_t own_init(own *self)
     }
     if (!error)
         error = scan_device_find(&self->device);
-    return error ? error : scan_block_per_row_load(&self->block_per_row, self->device.shared_max);
+    return error ? error : scan_block_per_row_load(&self->device);
 }
 
 static cudaError_t own_chunk(own *self, uint64_t first, uint64_t count, int slot)
@@ -39,10 +37,11 @@ static cudaError_t own_chunk(own *self, uint64_t first, uint64_t count, int slot
     cudaStream_t stream = self->streams[slot];
     const size_t bytes = client_bytes(count, MAIN_SAMPLES);
     const scan_rows rows = client_rows(chunk, count, MAIN_SAMPLES);
-    scan_plan plan = scan_plan_of(&rows, 0, count);
+    const scan_call call = {&self->device, SELECT_BLOCK_PER_ROW,          &rows, 0,     count,
+                            NULL,          scan_plan_of(&rows, 0, count), NULL,  stream};
     cudaError_t error = cudaMemcpyAsync(chunk, host, bytes, cudaMemcpyHostToDevice, stream);
     if (!error)
-        error = scan_block_per_row(&self->device, &self->block_per_row, &rows.rule, &plan, stream);
+        error = scan_block_per_row(&call);
     return error ? error : cudaMemcpyAsync(host, chunk, bytes, cudaMemcpyDeviceToHost, stream);
 }
 

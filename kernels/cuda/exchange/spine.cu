@@ -2,16 +2,6 @@
 
 #include "kernels/cuda/exchange/spine.cuh"
 
-#define SUMS 3
-
-static const struct scan_spine spines_of_sums[SUMS] = {scan_spine_by<sum_f32>(), scan_spine_by<sum_f64>(),
-                                                       scan_spine_by<sum_f2>()};
-
-const struct scan_spine *scan_spine_of(enum scand_accumulator accumulator)
-{
-    return &spines_of_sums[scan_float_number(accumulator)];
-}
-
 cudaError_t scan_spine_load(const struct scan_spine *spine)
 {
     cudaError_t error = cudaSuccess;
@@ -22,14 +12,6 @@ cudaError_t scan_spine_load(const struct scan_spine *spine)
         if (!error)
             error = scan_kernel_load(spine->downs[backward]);
     }
-    return error;
-}
-
-cudaError_t scan_spine_load_sums(void)
-{
-    cudaError_t error = cudaSuccess;
-    for (int i = 0; i < SUMS && !error; i++)
-        error = scan_spine_load(&spines_of_sums[i]);
     return error;
 }
 

@@ -15,10 +15,7 @@ struct scan_spine {
     uint64_t sum_bytes;
 };
 
-/* Returns the spine of sums of f32 samples. */
-const struct scan_spine *scan_spine_of(enum scand_accumulator accumulator);
 cudaError_t scan_spine_load(const struct scan_spine *spine);
-cudaError_t scan_spine_load_sums(void);
 
 /* Queues the carries into all blocks of `rows` rows, in place of the totals of these blocks in `sums`. */
 cudaError_t scan_spine_launch(const struct scan_spine *spine, bool backward, void *sums, uint64_t sums_per_row,

@@ -1,17 +1,16 @@
 /*
  * Plans and launches of the affine kernels, and those for rows of any layout.
  */
-#include "kernels/cuda/kernels/affine.h"
+#include "kernels/cuda/kernels/affine.cuh"
 
 #include "kernels/cuda/exchange/spine.cuh"
-#include "kernels/cuda/exchange/spine.h"
-#include "kernels/cuda/kernels/affine.cuh"
-#include "kernels/cuda/kernels/any_layout.h"
-#include "kernels/cuda/select/plan.h"
+#include "kernels/cuda/kernels/launchers.h"
+
+static_assert(SCAN_AFFINES == AFFINE_ACCUMULATORS * AFFINE_FACTORS, "the same number");
 
 #define ONE(T)        (const void *)affine_kernel<T, affine_one<T>>
 #define EACH(T, READ) (const void *)affine_kernel<T, affine_each<T, READ>>
-static const void *const kernels[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS] = {
+static const void *const kernels[AFFINE_ACCUMULATORS][AFFINE_FACTORS] = {
     {ONE(float), EACH(float, float), NULL},
     {ONE(double), EACH(double, float), EACH(double, double)},
     {ONE(struct f2), EACH(struct f2, float), EACH(struct f2, double)},
@@ -20,8 +19,8 @@ static const void *const kernels[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS] 
 };
 
 #define SPINE(T) scan_spine_by<affine_sum<T>>()
-static const struct scan_spine all_spines[SCAN_AFFINE_ACCUMULATORS] = {SPINE(float), SPINE(double), SPINE(struct f2),
-                                                                       SPINE(uint64_t), SPINE(struct f2)};
+static const struct scan_spine all_spines[AFFINE_ACCUMULATORS] = {SPINE(float), SPINE(double), SPINE(struct f2),
+                                                                  SPINE(uint64_t), SPINE(struct f2)};
 
 /* True where all that passes read and leave is f32, so that samples of f2 are kept as such. */
 static bool is_narrow(const struct scan_rule *rule)
@@ -46,38 +45,33 @@ static bool is_wide(const struct scan_rule *rule)
 int scan_affine_number(const struct scan_rows *rows)
 {
     const int factors = rows->coefficients ? 1 + is_wide(&rows->rule) : 0;
-    return accumulator_number(&rows->rule) * SCAN_AFFINE_FACTORS + factors;
+    return accumulator_number(&rows->rule) * AFFINE_FACTORS + factors;
 }
 
-static const struct scan_spine *carries_of(const struct scan_rule *rule)
+const struct scan_spine *scan_affine_spine(const struct scan_rule *rule)
 {
     return &all_spines[accumulator_number(rule)];
-}
-
-uint64_t scan_affine_sum_bytes(const struct scan_rule *rule)
-{
-    return 2 * carries_of(rule)->sum_bytes;
 }
 
 /* Kernels by their number: for any layout; for contiguous rows; for those of several order blocks, or NULL. */
 
 static const void *kernel_of(int number)
 {
-    return kernels[number / SCAN_AFFINE_FACTORS][number % SCAN_AFFINE_FACTORS];
+    return kernels[number / AFFINE_FACTORS][number % AFFINE_FACTORS];
 }
 
 static const void *ahead_of(int number)
 {
-    const int accumulator = number / SCAN_AFFINE_FACTORS, factors = number % SCAN_AFFINE_FACTORS;
-    return factors > 0 ? scan_affine_eaches[accumulator][factors - 1].kernel : scan_affine_ones[accumulator];
+    const int accumulator = number / AFFINE_FACTORS, factors = number % AFFINE_FACTORS;
+    return factors > 0 ? affine_eaches[accumulator][factors - 1].kernel : affine_ones[accumulator];
 }
 
 static const void *long_of(int number)
 {
-    return scan_affine_longs[number / SCAN_AFFINE_FACTORS][number % SCAN_AFFINE_FACTORS];
+    return affine_longs[number / AFFINE_FACTORS][number % AFFINE_FACTORS];
 }
 
-cudaError_t scan_affine_load(int shared_max)
+cudaError_t scan_affine_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < SCAN_AFFINES && !error; i++) {
@@ -85,11 +79,11 @@ cudaError_t scan_affine_load(int shared_max)
         if (kernel_of(i))
             error = scan_kernel_load(kernel_of(i));
         if (ahead_of(i) && !error)
-            error = scan_kernel_load_most(ahead_of(i), shared_max, &shared_bytes);
+            error = scan_kernel_load_most(ahead_of(i), device->shared_max, &shared_bytes);
         if (long_of(i) && !error)
-            error = scan_kernel_load_most(long_of(i), shared_max, &shared_bytes);
+            error = scan_kernel_load_most(long_of(i), device->shared_max, &shared_bytes);
     }
-    for (int i = 0; i < SCAN_AFFINE_ACCUMULATORS && !error; i++)
+    for (int i = 0; i < AFFINE_ACCUMULATORS && !error; i++)
         error = scan_spine_load(&all_spines[i]);
     return error;
 }
@@ -124,7 +118,7 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
     const struct scan_rows coefficients = select_coefficient_rows(rows);
     plan->samples = any_plan_of(rows, first, count, ahead);
     plan->coefficients = any_plan_of(&coefficients, first, count, ahead);
-    const int read = scan_affine_eaches[accumulator_number(&rows->rule)][is_wide(&rows->rule)].vectors;
+    const int read = affine_eaches[accumulator_number(&rows->rule)][is_wide(&rows->rule)].vectors;
     const int stage = WORDS_STAGE(plan->samples.output_bytes);
     plan->samples.scan.smem = WORDS_VECTORS(plan->samples.input_bytes) +
                               most_of(most_of(WORDS_VECTORS(plan->coefficients.input_bytes), read), stage);
@@ -132,30 +126,13 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
         plan->samples.scan.smem = ANY_SMEM(most_of(any_widest(plan->samples), plan->coefficients.input_bytes));
 }
 
-template <class Plan>
-static cudaError_t launch_batch(const struct scan_part *first, unsigned count, cudaStream_t stream)
-{
-    struct batch<Plan> batch;
-    uint32_t blocks = 0;
-    int warps = 1, smem = 0;
-    for (unsigned i = 0; i < count; i++) {
-        Plan *plan = &batch.plans[i];
-        *plan = {};
-        plan_make(first[i].rows, first[i].first, first[i].count, false, plan);
-        batch.ends[i] = blocks += (uint32_t)first[i].count;
-        warps = most_of(scan_warps(first[i].rows->length), warps);
-        smem = most_of(plan->samples.scan.smem, smem);
-    }
-    void *arguments[] = {&batch};
-    return scan_kernel_launch(kernel_of(scan_affine_number(first->rows)), blocks, warps * WARP, arguments,
-                              (size_t)warps * smem * VEC16_BYTES, stream);
-}
-
 template <class Plan> static cudaError_t together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
 {
-    return scan_batches_each(parts, count, batch<Plan>::most, [&](const struct scan_part *first, unsigned taken) {
-        return launch_batch<Plan>(first, taken, stream);
-    });
+    const auto make = [](const struct scan_part &part, Plan *plan) -> struct batch_part {
+        plan_make(part.rows, part.first, part.count, false, plan);
+        return {part.count, scan_warps(part.rows->length), plan->samples.scan.smem};
+    };
+    return batches_launch<Plan>(kernel_of(scan_affine_number(parts->rows)), parts, count, stream, make);
 }
 
 cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
@@ -176,29 +153,6 @@ static void plan_follow(struct affine_each_plan *plan)
     plan->coefficients.scan.items = plan->samples.scan.items;
 }
 
-/* Launches kernels of which `resident` thread blocks fit an SM. */
-template <class Plan>
-static cudaError_t launch(struct scan_device *device, int number, Plan *plan, int resident, cudaStream_t stream)
-{
-    struct scan_plan *scan = &plan->samples.scan;
-    const int warps = scan_warps(scan->length);
-    const size_t shared_bytes = (size_t)warps * scan->smem * VEC16_BYTES;
-    uint64_t grid;
-    cudaError_t error = scan_grid_of(device, scan, (uint64_t)device->processors * resident, warps, stream, &grid);
-    if (error)
-        return error;
-    plan_follow(plan);
-    if (scan->ahead) {
-        void *arguments[] = {plan};
-        return scan_kernel_launch(ahead_of(number), grid, warps * WARP, arguments, shared_bytes, stream);
-    }
-    struct batch<Plan> batch;
-    batch.ends[0] = (uint32_t)grid;
-    batch.plans[0] = *plan;
-    void *arguments[] = {&batch};
-    return scan_kernel_launch(kernel_of(number), grid, warps * WARP, arguments, shared_bytes, stream);
-}
-
 static cudaError_t resident_of(const void *kernel, int warps, const struct scan_plan *scan, int *resident)
 {
     *resident = 0;
@@ -206,76 +160,73 @@ static cudaError_t resident_of(const void *kernel, int warps, const struct scan_
                   : cudaSuccess;
 }
 
+static const void *kernel_by(enum select_path path, int number)
+{
+    return path == SELECT_AFFINE_GRID                              ? long_of(number)
+           : path == SELECT_AFFINE || path == SELECT_RAGGED_AFFINE ? kernel_of(number)
+                                                                   : ahead_of(number);
+}
+
 /* The thread blocks that rows can be given; 0 where the device has no room for those that a path needs. All of a row's
  * are resident together where they wait for one another. */
-static cudaError_t room_find(const struct scan_device *device, enum select_path path, int number,
-                             const struct scan_plan *scan, int *resident)
+static cudaError_t room_find(const struct scan_call *call, const void *kernel, const struct scan_plan *scan,
+                             int *resident)
 {
-    if (path != SELECT_AFFINE_GRID)
-        return resident_of(scan->ahead ? ahead_of(number) : kernel_of(number), scan_warps(scan->length), scan,
-                           resident);
-    cudaError_t error = resident_of(long_of(number), ORDER_FAN, scan, resident);
-    if (scan->blocks > (uint64_t)device->processors * *resident)
+    const bool grid = call->path == SELECT_AFFINE_GRID;
+    const int warps = grid ? ORDER_FAN : scan_warps(scan->length);
+    *resident = 0;
+    cudaError_t error =
+        kernel ? scan_kernel_resident(kernel, warps * WARP, (size_t)warps * scan->smem * VEC16_BYTES, resident)
+               : cudaSuccess;
+    if (grid && scan->blocks > (uint64_t)call->device->processors * *resident)
         *resident = 0;
     return error;
 }
 
 /* Rows of several order blocks at once. */
 template <class Plan>
-static cudaError_t launch_long(const struct scan_device *device, int number, const struct scan_spine *spine, Plan *plan,
-                               int resident, void *workspace, cudaStream_t stream)
+static cudaError_t launch_long(const struct scan_call *call, const void *kernel, Plan *plan, int resident,
+                               void *workspace)
 {
     const struct scan_plan *scan = &plan->samples.scan;
-    const uint64_t state_bytes = scan->items / scan->blocks * scan->sums_per_row * 2 * spine->sum_bytes;
-    const uint64_t grid = scan_least((uint64_t)device->processors * resident, scan->items);
+    const uint64_t sums = scan->items / scan->blocks * scan->sums_per_row;
+    const uint64_t state_bytes = 2 * sums * scan_affine_spine(&call->rows->rule)->sum_bytes;
+    const uint64_t grid = scan_least((uint64_t)call->device->processors * resident, scan->items);
     for (int pass = 0; pass < scan->pass_count; pass++)
         plan->states.passes[pass] = (tile_state *)((char *)workspace + pass * state_bytes);
-    cudaError_t error = scan_cleared(cudaMemsetAsync(workspace, 0, scan->pass_count * state_bytes, stream));
+    cudaError_t error = scan_cleared(cudaMemsetAsync(workspace, 0, scan->pass_count * state_bytes, call->stream));
     void *arguments[] = {plan};
     return error ? error
-                 : scan_launched(cudaLaunchCooperativeKernel(long_of(number), dim3((unsigned)grid),
-                                                             dim3(ORDER_FAN * WARP), arguments,
-                                                             (size_t)ORDER_FAN * scan->smem * VEC16_BYTES, stream));
+                 : scan_launched(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)grid), dim3(ORDER_FAN * WARP),
+                                                             arguments, (size_t)ORDER_FAN * scan->smem * VEC16_BYTES,
+                                                             call->stream));
 }
 
-static bool path_prefetches(enum select_path path)
+template <class Plan> static cudaError_t scan_by(const struct scan_call *call)
 {
-    return path != SELECT_AFFINE && path != SELECT_RAGGED_AFFINE;
-}
-
-template <class Plan>
-static cudaError_t scan_by(struct scan_device *device, enum select_path path, const struct scan_rows *rows,
-                           uint64_t first, uint64_t count, const struct scan_range *range, void *workspace,
-                           cudaStream_t stream)
-{
-    const int number = scan_affine_number(rows);
+    const struct scan_rule *rule = &call->rows->rule;
+    const void *const kernel = kernel_by(call->path, scan_affine_number(call->rows));
+    const bool ahead = call->path != SELECT_AFFINE && call->path != SELECT_RAGGED_AFFINE;
     Plan plan = {};
     struct scan_plan *scan = &plan.samples.scan;
-    plan_make(rows, first, count, path_prefetches(path), &plan);
+    plan_make(call->rows, call->first, call->count, ahead, &plan);
     int resident;
-    cudaError_t error = room_find(device, path, number, scan, &resident);
+    cudaError_t error = room_find(call, kernel, scan, &resident);
     if (error || resident == 0)
         return error ? error : SCAN_NO_ROOM;
-    if (rows->rule.demean && scan->blocks > 1) {
-        double *totals = (double *)workspace;
-        if (!range || range_is_mean(range))
-            error = scan_any_layout_totals(device, &rows->rule, scan, totals, range, stream);
-        plan.samples.totals = totals;
-        workspace = totals + scan->items / scan->blocks * scan->sums_per_row;
-    }
-    if (error || (range && range_is_mean(range)))
+    void *workspace = call->workspace;
+    error = scan_any_layout_means(call, &plan.samples, &workspace);
+    if (error || (call->range && range_is_mean(call->range)))
         return error;
-    const struct scan_spine *spine = carries_of(&rows->rule);
-    if (path == SELECT_AFFINE_GRID)
-        return launch_long(device, number, spine, &plan, resident, workspace, stream);
-    return scan_with_spine(spine, scan, workspace, range, stream,
-                           [&] { return launch(device, number, &plan, resident, stream); });
+    if (call->path == SELECT_AFFINE_GRID)
+        return launch_long(call, kernel, &plan, resident, workspace);
+    return scan_with_spine(scan_affine_spine(rule), scan, workspace, call->range, call->stream, [&] {
+        plan_follow(&plan);
+        return batch_launch_alone(call->device, kernel, resident, &plan, scan, call->stream);
+    });
 }
 
-cudaError_t scan_affine(struct scan_device *device, enum select_path path, const struct scan_rows *rows, uint64_t first,
-                        uint64_t count, const struct scan_range *range, void *workspace, cudaStream_t stream)
+cudaError_t scan_affine(const struct scan_call *call)
 {
-    return rows->coefficients
-               ? scan_by<struct affine_each_plan>(device, path, rows, first, count, range, workspace, stream)
-               : scan_by<struct affine_one_plan>(device, path, rows, first, count, range, workspace, stream);
+    return call->rows->coefficients ? scan_by<struct affine_each_plan>(call) : scan_by<struct affine_one_plan>(call);
 }

@@ -14,6 +14,21 @@
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/affine_leaf.cuh"
 
+/* Kernels are by accumulator, f32, f64, f2, exact, and f2 of f32 samples of which every pass leaves f32, and by how
+ * coefficients are held: one for all samples; narrow; wide. An accumulator's are never narrow, or never wide, where
+ * there is none. Those for contiguous rows are in files of their own (affine_uniform.cu, affine_varying.cu); the latter
+ * with the vectors of shared memory that a warp's coefficients take when they have been read. So are those for rows of
+ * several order blocks in one launch (affine_grid.cu). */
+#define AFFINE_ACCUMULATORS 5
+#define AFFINE_FACTORS      3
+struct affine_varying {
+    const void *kernel;
+    int vectors;
+};
+extern const void *const affine_ones[AFFINE_ACCUMULATORS];
+extern const struct affine_varying affine_eaches[AFFINE_ACCUMULATORS][AFFINE_FACTORS - 1];
+extern const void *const affine_longs[AFFINE_ACCUMULATORS][AFFINE_FACTORS];
+
 /* Tile states for rows of several order blocks in a single launch: per pass a tree of them for each row
  * (tile_state.cuh), all zero before. All thread blocks are resident then, and take items in turns. */
 struct affine_states {

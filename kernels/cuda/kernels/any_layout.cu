@@ -2,14 +2,12 @@
  * The any_layout kernels: all operators for f32, f64 and integers, in the order of the vocabulary, then those for f2
  * that do not only compare.
  */
-#include "kernels/cuda/kernels/any_layout.h"
+#include "kernels/cuda/kernels/any_layout.cuh"
 
 #include <assert.h>
 
 #include "kernels/cuda/exchange/spine.cuh"
-#include "kernels/cuda/exchange/spine.h"
-#include "kernels/cuda/kernels/any_layout.cuh"
-#include "kernels/cuda/select/plan.h"
+#include "kernels/cuda/kernels/launchers.h"
 
 struct any_layout {
     const void *kernels[2]; /* any_layout_kernel, any_layout_prefetch_kernel */
@@ -55,20 +53,20 @@ static const struct any_layout *any_of_mean(void)
     return &any_layouts[ANY_F64 + SCAND_OPERATOR_SUM];
 }
 
-uint64_t scan_any_layout_sum_bytes(const struct scan_rule *rule)
+const struct scan_spine *scan_any_layout_spine(const struct scan_rule *rule)
 {
-    return any_of(rule)->spine.sum_bytes;
+    return &any_of(rule)->spine;
 }
 
 /* The number of resident thread blocks also depends on the samples. */
-cudaError_t scan_any_layout_load(int shared_max)
+cudaError_t scan_any_layout_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < ANY_LAYOUT_KERNELS && !error; i++) {
         size_t shared_bytes = 0;
         for (int ahead = 0; ahead < 2 && !error; ahead++)
-            error = scan_kernel_load_most(any_layouts[i].kernels[ahead], shared_max, &shared_bytes);
-        assert(error || shared_bytes + SELECT_DECLARED_BYTES >= (size_t)shared_max);
+            error = scan_kernel_load_most(any_layouts[i].kernels[ahead], device->shared_max, &shared_bytes);
+        assert(error || shared_bytes + SELECT_DECLARED_BYTES >= (size_t)device->shared_max);
         if (!error)
             error = scan_spine_load(&any_layouts[i].spine);
     }
@@ -106,62 +104,34 @@ struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const stru
     return plan;
 }
 
-static cudaError_t launch(struct scan_device *device, const struct any_layout *any_layout, struct any_plan *plan,
-                          cudaStream_t stream)
+static cudaError_t launch(const struct scan_call *call, const struct any_layout *any_layout, struct any_plan *plan)
 {
     struct scan_plan *scan = &plan->scan;
     const int warps = scan_warps(scan->length);
     const void *kernel = any_layout->kernels[scan->ahead];
-    const size_t shared_bytes = (size_t)warps * scan->smem * VEC16_BYTES;
     int resident = 0;
-    cudaError_t error = scan_kernel_resident(kernel, warps * WARP, shared_bytes, &resident);
+    cudaError_t error = scan_kernel_resident(kernel, warps * WARP, (size_t)warps * scan->smem * VEC16_BYTES, &resident);
     if (error || resident == 0)
         return error ? error : SCAN_NO_ROOM;
-    uint64_t grid;
-    error = scan_grid_of(device, scan, (uint64_t)device->processors * resident, warps, stream, &grid);
-    if (error)
-        return error;
-    struct batch<struct any_plan> batch;
-    void *arguments[] = {scan->ahead ? (void *)plan : &batch};
-    if (!scan->ahead) {
-        batch.ends[0] = (uint32_t)grid;
-        batch.plans[0] = *plan;
-    }
-    return scan_kernel_launch(kernel, grid, warps * WARP, arguments, shared_bytes, stream);
-}
-
-static cudaError_t launch_batch(const struct scan_part *first, unsigned count, cudaStream_t stream)
-{
-    struct batch<struct any_plan> batch;
-    uint32_t blocks = 0;
-    int warps = 1, smem = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const struct scan_rows *rows = first[i].rows;
-        const struct scan_plan scan = scan_plan_of(rows, first[i].first, first[i].count);
-        struct any_plan *plan = &batch.plans[i];
-        *plan = scan_any_layout_plan_of(&rows->rule, &scan, NULL);
-        batch.ends[i] = blocks += (uint32_t)first[i].count;
-        warps = scan_warps(rows->length) > warps ? scan_warps(rows->length) : warps;
-        smem = plan->scan.smem > smem ? plan->scan.smem : smem;
-    }
-    void *arguments[] = {&batch};
-    return scan_kernel_launch(any_of(&first->rows->rule)->kernels[0], blocks, warps * WARP, arguments,
-                              (size_t)warps * smem * VEC16_BYTES, stream);
+    return batch_launch_alone(call->device, kernel, resident, plan, scan, call->stream);
 }
 
 cudaError_t scan_any_layout_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
 {
-    return scan_batches_each(
-        parts, count, batch<struct any_plan>::most,
-        [&](const struct scan_part *first, unsigned taken) { return launch_batch(first, taken, stream); });
+    const auto plan_make = [](const struct scan_part &part, struct any_plan *plan) -> struct batch_part {
+        const struct scan_plan scan = scan_plan_of(part.rows, part.first, part.count);
+        *plan = scan_any_layout_plan_of(&part.rows->rule, &scan, NULL);
+        return {part.count, scan_warps(scan.length), plan->scan.smem};
+    };
+    return batches_launch<struct any_plan>(any_of(&parts->rows->rule)->kernels[0], parts, count, stream, plan_make);
 }
 
 /* Queues the totals of the rows' blocks first, and then those of the levels above; or one range of them. */
-static cudaError_t totals_make(struct scan_device *device, struct any_plan plan, double *totals,
-                               const struct scan_range *range, cudaStream_t stream)
+static cudaError_t totals_make(const struct scan_call *call, const struct scan_plan *scan, double *totals)
 {
     const struct any_layout *mean = any_of_mean();
-    struct any_plan blocks;
+    const struct scan_range *range = call->range;
+    struct any_plan plan = scan_any_layout_plan_of(&call->rows->rule, scan, NULL);
     cudaError_t error = cudaSuccess;
     plan.demean = false;
     plan.kind = SCAND_KIND_INCLUSIVE; /* a mean has the whole of the first sample */
@@ -169,40 +139,40 @@ static cudaError_t totals_make(struct scan_device *device, struct any_plan plan,
     plan.scan.pass_count = 1;
     plan.scan.totals_pass = 0;
     plan.scan.sums[0] = totals;
-    blocks = plan;
+    struct any_plan blocks = plan;
     if (range)
         scan_plan_narrow(&blocks.scan, range);
     if (!range || range->work == RANGE_MEAN_TOTALS)
-        error = launch(device, mean, &blocks, stream);
-    if (error || plan.scan.blocks == 1 || (range && range->work == RANGE_MEAN_TOTALS))
+        error = launch(call, mean, &blocks);
+    if (error || (range && range->work == RANGE_MEAN_TOTALS))
         return error;
-    return scan_spine_of_pass(&mean->spine, &plan.scan, 0, stream);
+    return scan_spine_of_pass(&mean->spine, &plan.scan, 0, call->stream);
 }
 
-cudaError_t scan_any_layout_totals(struct scan_device *device, const struct scan_rule *rule,
-                                   const struct scan_plan *scan, double *totals, const struct scan_range *range,
-                                   cudaStream_t stream)
+cudaError_t scan_any_layout_means(const struct scan_call *call, struct any_plan *plan, void **workspace)
 {
-    return totals_make(device, scan_any_layout_plan_of(rule, scan, NULL), totals, range, stream);
+    const struct scan_plan *scan = &plan->scan;
+    if (!call->rows->rule.demean || scan->blocks <= 1)
+        return cudaSuccess;
+    double *totals = (double *)*workspace;
+    plan->totals = totals;
+    *workspace = totals + scan->items / scan->blocks * scan->sums_per_row;
+    return call->range && !range_is_mean(call->range) ? cudaSuccess : totals_make(call, scan, totals);
 }
 
-cudaError_t scan_any_layout(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
-                            const uint64_t *offsets, const struct scan_range *range, void *workspace,
-                            cudaStream_t stream)
+/* Ragged rows are items as they are. */
+cudaError_t scan_any_layout(const struct scan_call *call)
 {
-    const struct any_layout *any_layout = any_of(rule);
-    struct any_plan plan = scan_any_layout_plan_of(rule, scan, offsets);
-    cudaError_t error = cudaSuccess;
-    if (rule->demean && scan->blocks > 1) {
-        double *totals = (double *)workspace;
-        if (!range || range_is_mean(range))
-            error = totals_make(device, plan, totals, range, stream);
-        plan.totals = totals;
-        workspace = totals + scan->items / scan->blocks * scan->sums_per_row;
-    }
-    if (range && range_is_mean(range))
+    const struct scan_rows *rows = call->rows;
+    const struct any_layout *any_layout = any_of(&rows->rule);
+    struct scan_plan scan = call->plan;
+    scan.ahead = call->path == SELECT_ANY_LAYOUT_PREFETCH || call->path == SELECT_RAGGED_ANY_LAYOUT_PREFETCH;
+    struct any_plan plan =
+        scan_any_layout_plan_of(&rows->rule, &scan, rows->offsets ? rows->device_offsets + call->first : NULL);
+    void *workspace = call->workspace;
+    cudaError_t error = scan_any_layout_means(call, &plan, &workspace);
+    if (error || (call->range && range_is_mean(call->range)))
         return error;
-    return error ? error : scan_with_spine(&any_layout->spine, &plan.scan, workspace, range, stream, [&] {
-        return launch(device, any_layout, &plan, stream);
-    });
+    return scan_with_spine(&any_layout->spine, &plan.scan, workspace, call->range, call->stream,
+                           [&] { return launch(call, any_layout, &plan); });
 }

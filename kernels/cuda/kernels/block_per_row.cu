@@ -1,6 +1,7 @@
-#include "kernels/cuda/kernels/block_per_row.h"
-
 #include "kernels/cuda/kernels/block_per_row.cuh"
+
+#include "kernels/cuda/exchange/spine.h"
+#include "kernels/cuda/kernels/launchers.h"
 #include "kernels/cuda/select/instance.h"
 #include "kernels/cuda/select/plan.h"
 
@@ -22,7 +23,7 @@ enum variant { SCAN_VARIANTS(X) VARIANT_COUNT, VARIANTS_NARROW = VARIANT_F2_F32 
 #undef X
 
 /* Inclusive kernels, then exclusive ones; and the first of both again for rows that all begin with a vector. */
-static_assert(BLOCK_PER_ROW_KERNELS == 2 * (VARIANT_COUNT + VARIANTS_NARROW), "one for each variant, kind, alignment");
+#define KERNELS                    (2 * (VARIANT_COUNT + VARIANTS_NARROW))
 #define X(NAME, FIRST, LATER, OUT) (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, false>,
 #define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) \
     (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, false>,
@@ -30,13 +31,12 @@ static_assert(BLOCK_PER_ROW_KERNELS == 2 * (VARIANT_COUNT + VARIANTS_NARROW), "o
     (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, true>,
 #define X_ALIGNED_EXCLUSIVE(NAME, FIRST, LATER, OUT) \
     (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, true>,
-static const void *const scan_kernels[BLOCK_PER_ROW_KERNELS] = {
-    SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE) NARROW_VARIANTS(X_ALIGNED) NARROW_VARIANTS(X_ALIGNED_EXCLUSIVE)};
+static const void *const scan_kernels[KERNELS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE) NARROW_VARIANTS(X_ALIGNED)
+                                                      NARROW_VARIANTS(X_ALIGNED_EXCLUSIVE)};
 #undef X
 
 #define X(NAME, FIRST, LATER, OUT) FIRST::stage_vectors,
-static const int stage_vectors[BLOCK_PER_ROW_KERNELS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X) NARROW_VARIANTS(X)
-                                                             NARROW_VARIANTS(X)};
+static const int stage_vectors[KERNELS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X) NARROW_VARIANTS(X) NARROW_VARIANTS(X)};
 #undef X
 
 /* Vectors of shared memory that a warp has. */
@@ -50,26 +50,29 @@ static size_t shared_bytes(int number, int warps, bool ahead)
     return (size_t)warps * smem_of(number, ahead) * VEC16_BYTES;
 }
 
-static cudaError_t kernel_load(struct scan_block_per_row_device *block_per_row, int number, int shared_max)
+/* Thread blocks that an SM holds, of each device: by kernel, by whether they prefetch, by warps. */
+static uint8_t residents[SCAN_DEVICES_MAX][KERNELS][2][ORDER_FAN + 1];
+
+static cudaError_t kernel_load(const struct scan_device *device, int number)
 {
     const void *kernel = scan_kernels[number];
     size_t shared_most = 0;
-    cudaError_t error = scan_kernel_load_most(kernel, shared_max, &shared_most);
+    cudaError_t error = scan_kernel_load_most(kernel, device->shared_max, &shared_most);
     for (int ahead = 0; ahead < 2; ahead++)
         for (int warps = 1; warps <= ORDER_FAN && !error; warps++) {
             int blocks = 0;
             if (shared_bytes(number, warps, ahead) <= shared_most)
                 error = scan_kernel_resident(kernel, warps * WARP, shared_bytes(number, warps, ahead), &blocks);
-            block_per_row->resident[number][ahead][warps] = (uint8_t)blocks;
+            residents[device->id][number][ahead][warps] = (uint8_t)blocks;
         }
     return error;
 }
 
-cudaError_t scan_block_per_row_load(struct scan_block_per_row_device *block_per_row, int shared_max)
+cudaError_t scan_block_per_row_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
-    for (int number = 0; number < BLOCK_PER_ROW_KERNELS && !error; number++)
-        error = kernel_load(block_per_row, number, shared_max);
+    for (int number = 0; number < KERNELS && !error; number++)
+        error = kernel_load(device, number);
     return error;
 }
 
@@ -100,11 +103,11 @@ static int kernel_of(const struct scan_rule *rule, bool aligned)
                                                 : kind * VARIANT_COUNT + variant;
 }
 
-cudaError_t scan_block_per_row(struct scan_device *device, const struct scan_block_per_row_device *block_per_row,
-                               const struct scan_rule *rule, struct scan_plan *plan, cudaStream_t stream)
+static cudaError_t launch(struct scan_device *device, const struct scan_rule *rule, struct scan_plan *plan,
+                          cudaStream_t stream)
 {
     const int number = kernel_of(rule, scan_plan_is_aligned(plan)), warps = scan_warps(plan->length);
-    const int with = block_per_row->resident[number][1][warps], without = block_per_row->resident[number][0][warps];
+    const int with = residents[device->id][number][1][warps], without = residents[device->id][number][0][warps];
     plan->ahead = instance_prefetches(with, without);
     plan->smem = smem_of(number, plan->ahead);
     plan->bulk = instance_copies_in_bulk(plan);
@@ -118,4 +121,12 @@ cudaError_t scan_block_per_row(struct scan_device *device, const struct scan_blo
     void *arguments[] = {plan};
     return scan_kernel_launch(scan_kernels[number], grid, warps * WARP, arguments,
                               shared_bytes(number, warps, plan->ahead), stream);
+}
+
+cudaError_t scan_block_per_row(const struct scan_call *call)
+{
+    const struct scan_rule *rule = &call->rows->rule;
+    struct scan_plan plan = call->plan;
+    return scan_with_spine(scan_any_layout_spine(rule), &plan, call->workspace, call->range, call->stream,
+                           [&] { return launch(call->device, rule, &plan, call->stream); });
 }

@@ -1,6 +1,6 @@
-#include "kernels/cuda/kernels/cluster_per_row.h"
-
 #include "kernels/cuda/kernels/cluster_per_row.cuh"
+
+#include "kernels/cuda/kernels/launchers.h"
 #include "kernels/cuda/select/instance.h"
 
 struct cluster_variant {
@@ -46,8 +46,15 @@ static cudaLaunchConfig_t config_of(const struct cluster_variant *variant, struc
     return config;
 }
 
-/* Asked for when it is needed for the first time: these are many numbers, of which few ever are. */
-static cudaError_t resident_find(struct scan_cluster_device *cluster, int number, struct instance_cluster shape,
+/* What is known of each device: the driver's function that makes tensor maps; and clusters that are resident together,
+ * by kernel, in the order of scan_sum_number, by size and by warps of a thread block. These are many numbers, of which
+ * few are ever needed, so each is asked for when it is: -1 before. */
+static struct cluster_device {
+    void *encode;
+    int16_t resident[SCAN_SUMS][CLUSTER_SIZE_MAX + 1][CLUSTER_WARPS + 1];
+} devices[SCAN_DEVICES_MAX];
+
+static cudaError_t resident_find(struct cluster_device *cluster, int number, struct instance_cluster shape,
                                  int *resident)
 {
     int16_t *known = &cluster->resident[number][shape.size][shape.warps];
@@ -63,8 +70,10 @@ static cudaError_t resident_find(struct scan_cluster_device *cluster, int number
     return error;
 }
 
-cudaError_t scan_cluster_load(struct scan_cluster_device *cluster, struct scan_device *device)
+/* Says in `device` where that cannot run the kernels. */
+cudaError_t scan_cluster_per_row_load(struct scan_device *device)
 {
+    struct cluster_device *const cluster = &devices[device->id];
     int resident = 0;
     size_t shared_bytes;
     memset(cluster->resident, -1, sizeof(cluster->resident));
@@ -82,8 +91,7 @@ cudaError_t scan_cluster_load(struct scan_cluster_device *cluster, struct scan_d
 
 /* The map of the input: lines of a leaf each, from the one that the first row begins in to the one that the last ends
  * in, or the other way round. */
-static cudaError_t map_input(const struct scan_cluster_device *cluster, const struct scan_plan *scan,
-                             struct cluster_plan *plan)
+static cudaError_t map_input(void *encode, const struct scan_plan *scan, struct cluster_plan *plan)
 {
     const int64_t stride = scan->input.outer_strides[0], apart = (int64_t)(plan->scan.items - 1) * stride;
     char *first = scan->input.base + (int64_t)scan->first_row * stride + (apart < 0 ? apart : 0);
@@ -91,16 +99,17 @@ static cudaError_t map_input(const struct scan_cluster_device *cluster, const st
     const uint64_t bytes = (uint64_t)(first - plan->origin) + (uint64_t)(apart < 0 ? -apart : apart) + 4 * scan->length;
     const cuuint64_t shape[] = {ORDER_LEAF, (bytes + CLUSTER_LINE - 1) / CLUSTER_LINE}, strides[] = {CLUSTER_LINE};
     const cuuint32_t box[] = {ORDER_LEAF, CLUSTER_LINES}, steps[] = {1, 1};
-    return (cudaError_t)((decltype(&cuTensorMapEncodeTiled))cluster->encode)(
+    return (cudaError_t)((decltype(&cuTensorMapEncodeTiled))encode)(
         &plan->map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, plan->origin, shape, strides, box, steps,
         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-cudaError_t scan_cluster(struct scan_cluster_device *cluster, const struct scan_rule *rule,
-                         const struct scan_plan *scan, cudaStream_t stream)
+cudaError_t scan_cluster_per_row(const struct scan_call *call)
 {
-    const int number = scan_sum_number(rule);
+    struct cluster_device *const cluster = &devices[call->device->id];
+    const struct scan_plan *scan = &call->plan;
+    const int number = scan_sum_number(&call->rows->rule);
     const struct cluster_variant *variant = &variants[number];
     struct cluster_plan plan = {};
     plan.scan = *scan;
@@ -112,12 +121,12 @@ cudaError_t scan_cluster(struct scan_cluster_device *cluster, const struct scan_
     int resident;
     cudaError_t error = resident_find(cluster, number, shape, &resident);
     if (!error)
-        error = resident > 0 ? map_input(cluster, scan, &plan) : SCAN_NO_ROOM;
+        error = resident > 0 ? map_input(cluster->encode, scan, &plan) : SCAN_NO_ROOM;
     if (error)
         return error;
     cudaLaunchAttribute attribute;
     cudaLaunchConfig_t config = config_of(variant, shape, scan_least((uint64_t)resident, plan.scan.items), &attribute);
-    config.stream = stream;
+    config.stream = call->stream;
     void *arguments[] = {&plan};
     return scan_launched(cudaLaunchKernelExC(&config, variant->kernel, arguments));
 }

@@ -20,10 +20,11 @@
 #include "kernels/cuda/exchange/block.cuh"
 #include "kernels/cuda/exchange/cluster.cuh"
 #include "kernels/cuda/exchange/work_queue.cuh"
-#include "kernels/cuda/kernels/cluster_per_row.h"
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/item_io.cuh"
 
+#define CLUSTER_SIZE_MAX  8  /* thread blocks, as on every device that has clusters */
+#define CLUSTER_WARPS     32 /* warps of a thread block, at most */
 #define CLUSTER_EXCHANGES 2
 #define CLUSTER_TILES     2 /* tiles of a warp: they have more to do at a time than one */
 

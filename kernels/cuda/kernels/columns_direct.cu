@@ -1,7 +1,6 @@
-#include "kernels/cuda/kernels/columns_direct.h"
-
-#include "kernels/cuda/kernels/any_layout.h"
 #include "kernels/cuda/kernels/columns_direct.cuh"
+
+#include "kernels/cuda/kernels/launchers.h"
 
 static_assert(SCAN_DIRECT_COLUMNS == direct_columns(1) && SCAN_DIRECT_LEVELS == DIRECT_LEVELS,
               "what select.c takes for granted");
@@ -80,7 +79,7 @@ static struct scan_rule rule_of_means(const struct scan_rule *rule)
     return means;
 }
 
-cudaError_t scan_columns_direct_load(void)
+cudaError_t scan_columns_direct_load(struct scan_device *)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < DIRECT_KERNELS && !error; i++)
@@ -204,8 +203,7 @@ static void plan_passes(struct direct_plan *plan)
     plan->published_pass = scan->totals_pass >= 0 || plan->tiles > 1 ? last : -1;
 }
 
-static cudaError_t launch(const struct scan_device *device, const struct scan_rule *rule, struct direct_plan *plan,
-                          cudaStream_t stream)
+static cudaError_t launch(const struct scan_call *call, const struct scan_rule *rule, struct direct_plan *plan)
 {
     const struct direct_kernel *const kernel = kernel_of(rule);
     const int leaves = (int)scan_least((plan->any.scan.length + ORDER_LEAF - 1) / ORDER_LEAF, ORDER_FAN);
@@ -217,39 +215,39 @@ static cudaError_t launch(const struct scan_device *device, const struct scan_ru
         return error ? error : SCAN_NO_ROOM;
     void *arguments[] = {plan};
     plan_passes(plan);
-    error = scan_kernel_launch(kernel->kernel, scan_least((uint64_t)resident * device->processors, plan->items),
-                               threads, arguments, 0, stream);
+    error = scan_kernel_launch(kernel->kernel, scan_least((uint64_t)resident * call->device->processors, plan->items),
+                               threads, arguments, 0, call->stream);
     plan->taken++;
     return error;
 }
 
 /* The totals that means are made of. */
-static cudaError_t launch_means(const struct scan_device *device, const struct scan_rule *rule,
-                                const struct scan_plan *scan, struct direct_plan *plan, cudaStream_t stream)
+static cudaError_t launch_means(const struct scan_call *call, struct direct_plan *plan)
 {
-    const struct scan_rule means = rule_of_means(rule);
+    const struct scan_rule means = rule_of_means(&call->rows->rule);
     struct direct_plan totals = *plan;
-    totals.any = scan_any_layout_plan_of(&means, scan, NULL);
+    totals.any = scan_any_layout_plan_of(&means, &call->plan, NULL);
     totals.any.scan.backward[0] = false;
     totals.any.scan.pass_count = 1;
     totals.any.scan.totals_pass = 0;
     totals.states[0] = plan->means;
-    plan_items(&totals, &means, scan);
+    plan_items(&totals, &means, &call->plan);
     plan->taken++;
-    return launch(device, &means, &totals, stream);
+    return launch(call, &means, &totals);
 }
 
-cudaError_t scan_columns_direct(const struct scan_device *device, const struct scan_rule *rule,
-                                const struct scan_plan *scan, void *workspace, cudaStream_t stream)
+cudaError_t scan_columns_direct(const struct scan_call *call)
 {
-    struct direct_plan plan = plan_of(rule, scan, workspace);
-    cudaError_t error = scan_cleared(cudaMemsetAsync(workspace, 0, cleared_bytes(rule, scan), stream));
+    const struct scan_rule *rule = &call->rows->rule;
+    struct direct_plan plan = plan_of(rule, &call->plan, call->workspace);
+    cudaError_t error =
+        scan_cleared(cudaMemsetAsync(call->workspace, 0, cleared_bytes(rule, &call->plan), call->stream));
     if (!error && rule->demean)
-        error = launch_means(device, rule, scan, &plan, stream);
-    if (!error && plan.tiles > 1 && scan->pass_count > 1) {
+        error = launch_means(call, &plan);
+    if (!error && plan.tiles > 1 && call->plan.pass_count > 1) {
         plan.any.scan.totals_pass = 0;
-        error = launch(device, rule, &plan, stream);
+        error = launch(call, rule, &plan);
         plan.any.scan.totals_pass = -1;
     }
-    return error ? error : launch(device, rule, &plan, stream);
+    return error ? error : launch(call, rule, &plan);
 }

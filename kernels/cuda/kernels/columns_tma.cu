@@ -1,6 +1,6 @@
-#include "kernels/cuda/kernels/columns_tma.h"
-
 #include "kernels/cuda/kernels/columns_tma.cuh"
+
+#include "kernels/cuda/kernels/launchers.h"
 
 static_assert(TMA_COLUMNS == SCAN_BOX, "what plan.c counts");
 static_assert(sizeof(tma_smem<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES &&
@@ -21,11 +21,15 @@ template <class Sum> static constexpr struct kernels kernels_by()
 
 static const struct kernels list[] = {kernels_by<sum_f32>(), kernels_by<sum_f64>(), kernels_by<sum_f2>()};
 
-cudaError_t scan_columns_tma_load(struct scan_columns_tma_device *tma, const struct scan_device *device)
+/* The driver's function that makes tensor maps, of each device; NULL: it cannot run these kernels. */
+static void *encodes[SCAN_DEVICES_MAX];
+
+cudaError_t scan_columns_tma_load(struct scan_device *device)
 {
+    void *encode;
     if (device->code < 90 || device->shared_max < SELECT_COLUMNS_TMA_BYTES)
         return cudaSuccess;
-    cudaError_t error = scan_encode_find(&tma->encode);
+    cudaError_t error = scan_encode_find(&encode);
     for (const struct kernels &kernels : list) {
         if (!error)
             error = scan_kernel_share(kernels.totals, kernels.totals_bytes);
@@ -33,7 +37,7 @@ cudaError_t scan_columns_tma_load(struct scan_columns_tma_device *tma, const str
             error = scan_kernel_share(kernels.values, kernels.values_bytes);
     }
     if (!error)
-        tma->processors = device->processors;
+        encodes[device->id] = encode;
     return error;
 }
 
@@ -52,8 +56,7 @@ uint64_t scan_columns_tma_workspace_bytes(const struct scan_rule *rule, const st
 }
 
 /* The map of one side by {columns, samples, next axis, outermost one}, the latter of one where there are fewer. */
-static cudaError_t map_side(const struct scan_columns_tma_device *tma, const struct scan_plan *scan,
-                            const struct scan_side *side, CUtensorMap *map)
+static cudaError_t map_side(void *encode, const struct scan_plan *scan, const struct scan_side *side, CUtensorMap *map)
 {
     const int planes = scan->outer_rank - 1; /* axes */
     const cuuint64_t stride = (cuuint64_t)side->stride;
@@ -63,7 +66,7 @@ static cudaError_t map_side(const struct scan_columns_tma_device *tma, const str
         shape[2 + i] = scan->outer_shape[planes - 1 - i];
         strides[1 + i] = strides[2] = (cuuint64_t)side->outer_strides[planes - 1 - i];
     }
-    const CUresult result = ((decltype(&cuTensorMapEncodeTiled))tma->encode)(
+    const CUresult result = ((decltype(&cuTensorMapEncodeTiled))encode)(
         map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, side->base + (planes == 0 ? scan->first_row * sizeof(float) : 0),
         shape, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
         CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
@@ -107,18 +110,21 @@ static cudaError_t launch(const struct kernels *kernels, dim3 grid, bool two, vo
     return error ? error : cudaLaunchKernelExC(&values, kernels->values, arguments);
 }
 
-cudaError_t scan_columns_tma(const struct scan_columns_tma_device *tma, const struct scan_rule *rule,
-                             const struct scan_plan *scan, void *workspace, cudaStream_t stream)
+cudaError_t scan_columns_tma(const struct scan_call *call)
 {
-    struct tma_plan plan = plan_of(rule, scan, workspace);
+    const struct scan_rule *rule = &call->rows->rule;
+    const struct scan_plan *scan = &call->plan;
+    void *const encode = encodes[call->device->id];
+    const cudaStream_t stream = call->stream;
+    struct tma_plan plan = plan_of(rule, scan, call->workspace);
     CUtensorMap input, output;
     void *arguments[] = {&plan, &input, &output};
-    if (tma->processors == 0)
+    if (!encode)
         return SCAN_NO_ROOM;
-    const dim3 grid((unsigned)scan_least((uint64_t)tma->processors, plan.items));
-    cudaError_t error = map_side(tma, scan, &scan->input, &input);
+    const dim3 grid((unsigned)scan_least((uint64_t)call->device->processors, plan.items));
+    cudaError_t error = map_side(encode, scan, &scan->input, &input);
     if (!error)
-        error = map_side(tma, scan, &scan->output, &output);
+        error = map_side(encode, scan, &scan->output, &output);
     if (!error)
         error =
             cudaMemsetAsync(plan.states[plan.pass_count - 1], 0, state_bytes(rule, scan) + sizeof(unsigned), stream);

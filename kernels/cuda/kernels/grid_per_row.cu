@@ -1,7 +1,6 @@
-#include "kernels/cuda/kernels/grid_per_row.h"
-
 #include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/grid_per_row_sums.cuh"
+#include "kernels/cuda/kernels/launchers.h"
 #include "kernels/cuda/select/instance.h"
 
 /* Kernels by accumulator, kind and number of passes, and by output, `Last` being the sum that results are made from.
@@ -29,7 +28,10 @@ static const void *const grid_per_row_sums_kernels[GRID_PER_ROW_SUMS_KERNELS] = 
                                                                                  X(sum_f2)};
 #undef X
 
-cudaError_t scan_grid_per_row_load(const struct scan_device *device, struct scan_grid_per_row_device *grid_per_row)
+/* Thread blocks that are resident together, of each device; 0: it cannot run these kernels. */
+static int grids[SCAN_DEVICES_MAX];
+
+cudaError_t scan_grid_per_row_load(struct scan_device *device)
 {
     const bool able = device->code >= 90 && device->shared_max >= GRID_PER_ROW_SHARED_ALL;
     int resident = able;
@@ -40,7 +42,7 @@ cudaError_t scan_grid_per_row_load(const struct scan_device *device, struct scan
     for (int i = 0; i < GRID_PER_ROW_SUMS_KERNELS && resident > 0 && !error; i++)
         error = scan_kernel_load_resident(grid_per_row_sums_kernels[i], GRID_PER_ROW_SUMS_THREADS, GRID_PER_ROW_SHARED,
                                           &resident);
-    grid_per_row->grid = resident > 0 ? device->processors : 0;
+    grids[device->id] = resident > 0 ? device->processors : 0;
     return error;
 }
 
@@ -62,43 +64,43 @@ static const void *kernel_for(const struct scan_rule *rule, const struct grid_pe
                                            : grid_per_row_kernels[number * SCAND_PASSES_MAX + passes - 1];
 }
 
-static cudaError_t grid_per_row_launch(const struct scan_grid_per_row_device *grid_per_row,
-                                       const struct scan_rule *rule, struct grid_per_row_plan *plan,
-                                       cudaStream_t stream)
+static cudaError_t launch(const struct scan_call *call, struct grid_per_row_plan *plan)
 {
-    const uint64_t grid =
-        plan->scan.items < (uint64_t)grid_per_row->grid ? plan->scan.items : (uint64_t)grid_per_row->grid;
+    const uint64_t grid = scan_least(plan->scan.items, (uint64_t)grids[call->device->id]);
     int threads;
-    const void *kernel = kernel_for(rule, plan, &threads);
+    const void *kernel = kernel_for(&call->rows->rule, plan, &threads);
     void *arguments[] = {plan};
     if (grid == 0)
         return SCAN_NO_ROOM;
     return scan_launched(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments,
-                                                     GRID_PER_ROW_SHARED, stream));
+                                                     GRID_PER_ROW_SHARED, call->stream));
 }
 
-cudaError_t scan_grid_per_row(struct scan_device *device, const struct scan_grid_per_row_device *grid_per_row,
-                              const struct scan_rule *rule, const struct scan_plan *scan, bool sums_first,
-                              void *workspace, cudaStream_t stream)
+/* Two passes over rows of more blocks than thread blocks are resident take three launches: for the sums of the passes,
+ * for the carries of the second, and for the values. */
+cudaError_t scan_grid_per_row(const struct scan_call *call)
 {
-    const struct scan_spine *spine = scan_spine_of(rule->accumulator);
+    const bool sums_first = call->path == SELECT_GRID_PER_ROW_THREE_LAUNCHES;
+    const struct scan_rule *rule = &call->rows->rule;
+    const struct scan_plan *scan = &call->plan;
+    const struct scan_spine *spine = scan_any_layout_spine(rule);
     const uint64_t bytes = scan->items / scan->blocks * scan->sums_per_row * spine->sum_bytes;
     struct grid_per_row_plan plan = {};
     plan.scan = *scan;
     plan.step = sums_first ? GRID_PER_ROW_SUMS : GRID_PER_ROW_ALL;
     for (int pass = 0; pass < scan->pass_count; pass++) {
-        plan.states[pass] = (tile_state *)((char *)workspace + pass * 2 * bytes);
-        plan.scan.sums[pass] = (char *)workspace + (2 + pass) * bytes;
+        plan.states[pass] = (tile_state *)((char *)call->workspace + pass * 2 * bytes);
+        plan.scan.sums[pass] = (char *)call->workspace + (2 + pass) * bytes;
     }
     const uint64_t state_bytes = sums_first ? 2 * bytes : 2 * bytes * scan->pass_count;
-    cudaError_t error = scan_cleared(cudaMemsetAsync(workspace, 0, state_bytes, stream));
+    cudaError_t error = scan_cleared(cudaMemsetAsync(call->workspace, 0, state_bytes, call->stream));
     if (!error)
-        error = grid_per_row_launch(grid_per_row, rule, &plan, stream);
+        error = launch(call, &plan);
     if (error || !sums_first)
         return error;
-    error = scan_spine_of_pass(spine, &plan.scan, 1, stream);
+    error = scan_spine_of_pass(spine, &plan.scan, 1, call->stream);
     if (!error)
-        error = scan_progress_of(device, GRID_PER_ROW_WARPS, stream, &plan.scan.progress);
+        error = scan_progress_of(call->device, GRID_PER_ROW_WARPS, call->stream, &plan.scan.progress);
     plan.step = GRID_PER_ROW_VALUES;
-    return error ? error : grid_per_row_launch(grid_per_row, rule, &plan, stream);
+    return error ? error : launch(call, &plan);
 }

@@ -1,6 +1,6 @@
-#include "kernels/cuda/kernels/ragged.h"
-
 #include "kernels/cuda/kernels/ragged.cuh"
+
+#include "kernels/cuda/kernels/launchers.h"
 
 static_assert(RAGGED_SHARED + sizeof(ragged_shared<sum_f2>) + sizeof(rows_shared<sum_f32>) <= SELECT_RAGGED_BYTES,
               "what select.c takes for granted");
@@ -48,16 +48,18 @@ static struct regions regions_of(const struct scan_rows *rows)
     return regions;
 }
 
-cudaError_t scan_ragged_load(struct scan_ragged_device *ragged, const struct scan_device *device)
+/* Thread blocks that an SM holds, of each device. */
+static int residents[SCAN_DEVICES_MAX][SCAN_SUMS];
+
+cudaError_t scan_ragged_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
-    ragged->processors = device->processors;
     for (int i = 0; i < SCAN_SUMS && !error && device->shared_max >= SELECT_RAGGED_BYTES; i++)
-        error = scan_kernel_load_resident(kernels[i], RAGGED_WARPS * WARP, RAGGED_SHARED, &ragged->resident[i]);
+        error = scan_kernel_load_resident(kernels[i], RAGGED_WARPS * WARP, RAGGED_SHARED, &residents[device->id][i]);
     return error ? error : scan_kernel_load((const void *)ragged_plan_kernel);
 }
 
-uint64_t scan_ragged_length_max(const struct scan_ragged_device *device)
+uint64_t scan_ragged_length_max(const struct scan_device *device)
 {
     return (uint64_t)device->processors * ORDER_BLOCK;
 }
@@ -67,26 +69,26 @@ uint64_t scan_ragged_workspace_bytes(const struct scan_rows *rows)
     return regions_of(rows).size_bytes;
 }
 
-static struct ragged_plan plan_of(const struct scan_ragged_device *device, const struct scan_rows *rows, uint64_t first,
-                                  uint64_t count, void *workspace)
+static struct ragged_plan plan_of(const struct scan_call *call)
 {
+    const struct scan_rows *rows = call->rows;
     const struct scan_rule *rule = &rows->rule;
     const struct regions regions = regions_of(rows);
-    char *base = (char *)workspace;
+    char *base = (char *)call->workspace;
     struct ragged_plan plan = {};
     plan.input = (const char *)rows->input;
     plan.whole_bytes = rows->offsets[rows->row_count] * sizeof(float);
     plan.whole_bytes -= scan_least(plan.whole_bytes, (uintptr_t)(plan.input + plan.whole_bytes) % VEC16_BYTES);
     plan.output = (char *)rows->output;
-    plan.offsets = rows->device_offsets + first;
-    plan.rows = count;
+    plan.offsets = rows->device_offsets + call->first;
+    plan.rows = call->count;
     plan.pass_count = (int)rule->pass_count;
     for (int pass = 0; pass < plan.pass_count; pass++) {
         plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
         plan.states[pass] = (tile_state *)(base + regions.states_at + pass * regions.states_bytes);
     }
     plan.alone_max = ragged_alone_max(sum_bytes(rule));
-    plan.length_max = scan_ragged_length_max(device);
+    plan.length_max = scan_ragged_length_max(call->device);
     plan.counts = (struct ragged_counts *)base;
     plan.longs = (struct ragged_long *)(base + regions.longs_at);
     for (int kind = 0; kind < RAGGED_CLASSES; kind++)
@@ -94,26 +96,27 @@ static struct ragged_plan plan_of(const struct scan_ragged_device *device, const
     return plan;
 }
 
-cudaError_t scan_ragged(const struct scan_ragged_device *device, const struct scan_rows *rows, uint64_t first,
-                        uint64_t count, void *workspace, cudaStream_t stream)
+cudaError_t scan_ragged(const struct scan_call *call)
 {
+    const struct scan_rows *rows = call->rows;
     const int number = scan_sum_number(&rows->rule), threads = RAGGED_WARPS * WARP;
-    struct ragged_plan plan = plan_of(device, rows, first, count, workspace);
+    struct ragged_plan plan = plan_of(call);
     void *arguments[] = {&plan};
-    const uint64_t resident = (uint64_t)device->processors * device->resident[number];
+    const uint64_t resident = (uint64_t)call->device->processors * residents[call->device->id][number];
     const bool in_registers = ragged_in_registers(sum_bytes(&rows->rule));
     if (resident == 0)
         return SCAN_NO_ROOM;
-    cudaError_t error = scan_cleared(cudaMemsetAsync(plan.counts, 0, RAGGED_CLASSES * sizeof(*plan.counts), stream));
+    cudaError_t error =
+        scan_cleared(cudaMemsetAsync(plan.counts, 0, RAGGED_CLASSES * sizeof(*plan.counts), call->stream));
     if (!error && !in_registers)
         error = scan_kernel_launch((const void *)ragged_plan_kernel,
-                                   scan_least((count + RAGGED_THREADS - 1) / RAGGED_THREADS, resident), RAGGED_THREADS,
-                                   arguments, 0, stream);
+                                   scan_least((call->count + RAGGED_THREADS - 1) / RAGGED_THREADS, resident),
+                                   RAGGED_THREADS, arguments, 0, call->stream);
     if (error)
         return error;
-    const uint64_t grid = rows->length <= ORDER_BLOCK ? scan_least(resident, count) : resident;
+    const uint64_t grid = rows->length <= ORDER_BLOCK ? scan_least(resident, call->count) : resident;
     if (!in_registers && rows->length <= ORDER_BLOCK)
-        return scan_kernel_launch(kernels[number], grid, threads, arguments, RAGGED_SHARED, stream);
+        return scan_kernel_launch(kernels[number], grid, threads, arguments, RAGGED_SHARED, call->stream);
     return scan_launched(cudaLaunchCooperativeKernel(kernels[number], dim3((unsigned)grid), dim3(threads), arguments,
-                                                     RAGGED_SHARED, stream));
+                                                     RAGGED_SHARED, call->stream));
 }

@@ -1,8 +1,6 @@
-#include "kernels/cuda/kernels/reduce.h"
-
-#include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/reduce.cuh"
-#include "kernels/cuda/select/plan.h"
+
+#include "kernels/cuda/kernels/launchers.h"
 
 #define TEAM_TILES   4   /* tiles of a row for each warp of a team, at least */
 #define FINISH_BLOCK 256 /* threads, where each makes a result */
@@ -57,14 +55,15 @@ enum {
     REDUCERS_WHOLE_4 = 12,
     REDUCERS_WHOLE_8 = 15,
     REDUCERS_I32 = 18, /* but sums, which are in f64 anyway, and of squares: those of f32 */
+    REDUCERS = 20
 };
-static const struct reducer reducers[SCAN_REDUCERS] = {REALS(float, 4, sum_squares, total_f64),
-                                                       REALS(float, 2, sum_squares, total_f64),
-                                                       REALS(double, 8, sum_squares_f64, sum_squares_f64),
-                                                       WHOLES(4),
-                                                       WHOLES(8),
-                                                       reducer_by<any_real<double, SCAND_OPERATOR_MAX>, 4>(),
-                                                       reducer_by<any_real<double, SCAND_OPERATOR_MIN>, 4>()};
+static const struct reducer reducers[REDUCERS] = {REALS(float, 4, sum_squares, total_f64),
+                                                  REALS(float, 2, sum_squares, total_f64),
+                                                  REALS(double, 8, sum_squares_f64, sum_squares_f64),
+                                                  WHOLES(4),
+                                                  WHOLES(8),
+                                                  reducer_by<any_real<double, SCAND_OPERATOR_MAX>, 4>(),
+                                                  reducer_by<any_real<double, SCAND_OPERATOR_MIN>, 4>()};
 
 static int which_of(enum scand_reduction reduction)
 {
@@ -106,10 +105,10 @@ static bool has_room(const struct scan_device *device, const struct reducer *red
     return reducer->long_shared_bytes + REDUCE_TOTALS_BYTES <= (size_t)device->shared_max;
 }
 
-cudaError_t scan_reduce_load(const struct scan_device *device)
+cudaError_t scan_reduce_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < SCAN_REDUCERS && !error; i++) {
+    for (int i = 0; i < REDUCERS && !error; i++) {
         error = scan_kernel_share(reducers[i].kernel, reducers[i].shared_bytes);
         if (!error && has_room(device, &reducers[i]))
             error = scan_kernel_share(reducers[i].long_kernel, reducers[i].long_shared_bytes);
@@ -251,50 +250,38 @@ static cudaError_t even_run(const struct scan_device *device, enum select_path p
 }
 
 /* Ragged rows of at most an order block are an item each; then the longer ones, one by one. */
-static cudaError_t ragged_run(const struct scan_device *device, const struct scan_rows *rows, uint64_t first,
-                              uint64_t count, void *totals, cudaStream_t stream)
+static cudaError_t ragged_run(const struct scan_call *call)
 {
+    const struct scan_rows *rows = call->rows;
+    const uint64_t first = call->first, count = call->count;
     const uint64_t mean = (rows->offsets[first + count] - rows->offsets[first]) / count;
     struct scan_rows shorter = *rows;
     shorter.length = ORDER_BLOCK;
     struct reduce_plan plan = plan_of(&shorter, first, count, NULL);
-    cudaError_t error = teams_run(device, reducer_of(&rows->rule), &plan, mean, stream);
+    cudaError_t error = teams_run(call->device, reducer_of(&rows->rule), &plan, mean, call->stream);
     for (uint64_t r = first; r < first + count && rows->length > ORDER_BLOCK && !error; r++) {
         struct scan_rows row = scan_rows_joined(rows, r, 1);
         if (row.length > ORDER_BLOCK)
-            error = even_run(device, SELECT_REDUCE_TOTALS, &row, 0, 1, NULL, totals, stream);
+            error = even_run(call->device, SELECT_REDUCE_TOTALS, &row, 0, 1, NULL, call->workspace, call->stream);
     }
     return error;
 }
 
-static cudaError_t launch_batch(const struct scan_part *first, unsigned count, cudaStream_t stream)
-{
-    const struct reducer *reducer = reducer_of(&first->rows->rule);
-    struct batch<struct reduce_plan> batch;
-    uint32_t blocks = 0;
-    for (unsigned i = 0; i < count; i++) {
-        struct reduce_plan *plan = &batch.plans[i];
-        *plan = plan_of(first[i].rows, first[i].first, first[i].count, NULL);
-        plan->team = team_of(reducer, tiles_of(first[i].rows->length));
-        batch.ends[i] = blocks += (uint32_t)parts_of(first[i].count, (uint64_t)(reducer->warps / plan->team));
-    }
-    void *arguments[] = {&batch};
-    return scan_kernel_launch(reducer->together_kernel, blocks, reducer->warps * WARP, arguments, reducer->shared_bytes,
-                              stream);
-}
-
 cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
 {
-    return scan_batches_each(
-        parts, count, batch<struct reduce_plan>::most,
-        [&](const struct scan_part *first, unsigned taken) { return launch_batch(first, taken, stream); });
+    const struct reducer *reducer = reducer_of(&parts->rows->rule);
+    const auto plan_make = [&](const struct scan_part &part, struct reduce_plan *plan) -> struct batch_part {
+        *plan = plan_of(part.rows, part.first, part.count, NULL);
+        plan->team = team_of(reducer, tiles_of(part.rows->length));
+        return {parts_of(part.count, (uint64_t)(reducer->warps / plan->team)), reducer->warps,
+                REDUCE_STAGES *WORDS_VECTORS(reducer->bytes)};
+    };
+    return batches_launch<struct reduce_plan>(reducer->together_kernel, parts, count, stream, plan_make);
 }
 
-cudaError_t scan_reduce(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,
-                        uint64_t first, uint64_t count, const struct scan_range *range, void *workspace,
-                        cudaStream_t stream)
+cudaError_t scan_reduce(const struct scan_call *call)
 {
-    if (path == SELECT_REDUCE_RAGGED)
-        return ragged_run(device, rows, first, count, workspace, stream);
-    return even_run(device, path, rows, first, count, range, workspace, stream);
+    return call->path == SELECT_REDUCE_RAGGED ? ragged_run(call)
+                                              : even_run(call->device, call->path, call->rows, call->first, call->count,
+                                                         call->range, call->workspace, call->stream);
 }

@@ -3,7 +3,7 @@
 #include "kernels/order1/dtypes.h"
 #include "kernels/order1/order.h"
 
-#define X(NAME, WORD) WORD,
+#define X(NAME, WORD, LAUNCHER) WORD,
 static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #undef X
 

@@ -3,8 +3,8 @@
  * read off one table (select.c), which has every limit and where it was measured. Plain C without CUDA, so that it is
  * tested anywhere. Bits never depend on it, only speed.
  *
- * A further kernel is a path here, with what it needs, a row of the table, a case in scan_cuda.cu and a line of its
- * test. Its launcher answers SELECT_NO_ROOM where the device has no room for its thread blocks.
+ * A further kernel is a path here, with what it needs, a row of the table and a line of its test. Its launcher answers
+ * SELECT_NO_ROOM where the device has no room for its thread blocks.
  */
 #ifndef KERNELS_CUDA_SELECT_SELECT_H
 #define KERNELS_CUDA_SELECT_SELECT_H
@@ -16,50 +16,37 @@
 extern "C" {
 #endif
 
-/* A path is a kernel and how it is launched. Its name; its word. */
-#define SELECT_PATHS(X)                                            \
-    /* Reductions (cuda/kernels/reduce.cuh). */                    \
-    X(REDUCE_WARP_PER_ROWS, "reduce-warp-per-rows")                \
-    X(REDUCE, "reduce")                                            \
-    X(REDUCE_TOTALS, "reduce-totals")                              \
-    X(REDUCE_EMPTY, "reduce-empty")                                \
-    X(REDUCE_RAGGED, "reduce-ragged")                              \
-    /* Ragged rows (cuda/kernels/ragged.cuh). */                   \
-    X(RAGGED, "ragged")                                            \
-    X(RAGGED_AFFINE_PREFETCH, "ragged-affine-prefetch")            \
-    X(RAGGED_AFFINE, "ragged-affine")                              \
-    X(RAGGED_ANY_LAYOUT_PREFETCH, "ragged-any-layout-prefetch")    \
-    X(RAGGED_ANY_LAYOUT, "ragged-any-layout")                      \
-    /* cuda/kernels/affine.cuh. */                                 \
-    X(AFFINE_GRID, "affine-grid")                                  \
-    X(AFFINE_PREFETCH, "affine-prefetch")                          \
-    X(AFFINE, "affine")                                            \
-    /* A lane takes a row (cuda/kernels/thread_per_row.cuh). */    \
-    X(THREAD_PER_ROW_PREFETCH, "thread-per-row-prefetch")          \
-    X(THREAD_PER_ROW, "thread-per-row")                            \
-    /* A warp takes rows (cuda/kernels/warp_per_rows.cuh). */      \
-    X(WARP_PER_ROWS, "warp-per-rows")                              \
-    /* A warp takes a row (cuda/kernels/warp_per_row.cuh). */      \
-    X(WARP_PER_ROW, "warp-per-row")                                \
-    /* A thread block a row (cuda/kernels/block_per_row.cuh). */   \
-    X(BLOCK_PER_ROW, "block-per-row")                              \
-    /* Columns, in boxes (cuda/kernels/columns_tma.cuh). */        \
-    X(COLUMNS_TMA, "columns-tma")                                  \
-    /* Threads take leaves of columns (columns_direct.cuh). */     \
-    X(COLUMNS_DIRECT, "columns-direct")                            \
-    X(COLUMNS_DIRECT_AFFINE, "columns-direct-affine")              \
-    /* A cluster a row (cuda/kernels/cluster_per_row.cuh). */      \
-    X(CLUSTER_PER_ROW, "cluster-per-row")                          \
-    /* Several take a row (cuda/kernels/grid_per_row.cuh). */      \
-    X(GRID_PER_ROW_ONE_LAUNCH, "grid-per-row-one-launch")          \
-    X(GRID_PER_ROW_THREE_LAUNCHES, "grid-per-row-three-launches")  \
-    /* cuda/kernels/block_per_row.cuh, cuda/exchange/spine.cuh. */ \
-    X(BLOCK_PER_ROW_SPINE, "block-per-row-spine")                  \
-    /* Anything (cuda/kernels/any_layout.cuh). */                  \
-    X(ANY_LAYOUT_PREFETCH, "any-layout-prefetch")                  \
-    X(ANY_LAYOUT, "any-layout")
+/* A path is a kernel and how it is launched. Its name; its word; its launcher (cuda/kernels/launchers.h). */
+#define SELECT_PATHS(X)                                                         \
+    X(REDUCE_WARP_PER_ROWS, "reduce-warp-per-rows", reduce)                     \
+    X(REDUCE, "reduce", reduce)                                                 \
+    X(REDUCE_TOTALS, "reduce-totals", reduce)                                   \
+    X(REDUCE_EMPTY, "reduce-empty", reduce)                                     \
+    X(REDUCE_RAGGED, "reduce-ragged", reduce)                                   \
+    X(RAGGED, "ragged", ragged)                                                 \
+    X(RAGGED_AFFINE_PREFETCH, "ragged-affine-prefetch", affine)                 \
+    X(RAGGED_AFFINE, "ragged-affine", affine)                                   \
+    X(RAGGED_ANY_LAYOUT_PREFETCH, "ragged-any-layout-prefetch", any_layout)     \
+    X(RAGGED_ANY_LAYOUT, "ragged-any-layout", any_layout)                       \
+    X(AFFINE_GRID, "affine-grid", affine)                                       \
+    X(AFFINE_PREFETCH, "affine-prefetch", affine)                               \
+    X(AFFINE, "affine", affine)                                                 \
+    X(THREAD_PER_ROW_PREFETCH, "thread-per-row-prefetch", thread_per_row)       \
+    X(THREAD_PER_ROW, "thread-per-row", thread_per_row)                         \
+    X(WARP_PER_ROWS, "warp-per-rows", warp_per_rows)                            \
+    X(WARP_PER_ROW, "warp-per-row", warp_per_row)                               \
+    X(BLOCK_PER_ROW, "block-per-row", block_per_row)                            \
+    X(COLUMNS_TMA, "columns-tma", columns_tma)                                  \
+    X(COLUMNS_DIRECT, "columns-direct", columns_direct)                         \
+    X(COLUMNS_DIRECT_AFFINE, "columns-direct-affine", columns_direct)           \
+    X(CLUSTER_PER_ROW, "cluster-per-row", cluster_per_row)                      \
+    X(GRID_PER_ROW_ONE_LAUNCH, "grid-per-row-one-launch", grid_per_row)         \
+    X(GRID_PER_ROW_THREE_LAUNCHES, "grid-per-row-three-launches", grid_per_row) \
+    X(BLOCK_PER_ROW_SPINE, "block-per-row-spine", block_per_row)                \
+    X(ANY_LAYOUT_PREFETCH, "any-layout-prefetch", any_layout)                   \
+    X(ANY_LAYOUT, "any-layout", any_layout)
 
-#define X(NAME, WORD) SELECT_##NAME,
+#define X(NAME, WORD, LAUNCHER) SELECT_##NAME,
 enum select_path { SELECT_PATHS(X) SELECT_PATH_COUNT };
 #undef X
 

@@ -1,0 +1,98 @@
+/*
+ * The launchers of all kernels: NAME.cu launches what NAME.cuh beside it computes. Called by scan_cuda.cu, and by one
+ * another.
+ */
+#ifndef KERNELS_CUDA_KERNELS_LAUNCHERS_H
+#define KERNELS_CUDA_KERNELS_LAUNCHERS_H
+
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/select/ranges.h"
+#include "kernels/cuda/select/select.h"
+#include "kernels/order1/operators.h"
+
+/* The arguments of one scan_cuda or, with `range`, of one range of its only row. */
+struct scan_call {
+    struct scan_device *device;
+    enum select_path path; /* one of the launcher's */
+    const struct scan_rows *rows;
+    uint64_t first, count;
+    const struct scan_range *range;
+    struct scan_plan plan;
+    void *workspace;
+    cudaStream_t stream;
+};
+
+/* All of them. */
+#define SCAN_LAUNCHERS(X) \
+    X(affine)             \
+    X(any_layout)         \
+    X(block_per_row)      \
+    X(cluster_per_row)    \
+    X(columns_direct)     \
+    X(columns_tma)        \
+    X(grid_per_row)       \
+    X(ragged)             \
+    X(reduce)             \
+    X(thread_per_row)     \
+    X(warp_per_row)       \
+    X(warp_per_rows)
+
+/* Each launcher loads its kernels on the current device, as far as that has room for them, and queues the scan of a
+ * call. Of ragged rows it leaves out those that are too long for it. */
+#define X(NAME)                                                  \
+    cudaError_t scan_##NAME##_load(struct scan_device *device); \
+    cudaError_t scan_##NAME(const struct scan_call *call);
+SCAN_LAUNCHERS(X)
+#undef X
+
+/* Three kernels scan several parts in one launch: those that select_together_of calls so, and that take the same instance,
+ * which has this number, below so many. They need no workspace. */
+#define ANY_LAYOUT_KERNELS (3 * NUMBER_OPERATOR_COUNT + ADDING_OPERATOR_COUNT)
+int scan_any_layout_number(const struct scan_rule *rule);
+cudaError_t scan_any_layout_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
+
+#define SCAN_AFFINES 15
+int scan_affine_number(const struct scan_rows *rows);
+cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
+
+int scan_reduce_number(const struct scan_rule *rule);
+cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
+
+/*
+ * Device memory that rows need.
+ */
+
+/* The levels above the order blocks of a rule's rows, affine or not, of each of which a pass keeps a sum. To take means
+ * away there are as many doubles before these. */
+struct scan_spine;
+const struct scan_spine *scan_any_layout_spine(const struct scan_rule *rule);
+const struct scan_spine *scan_affine_spine(const struct scan_rule *rule);
+
+/* Where `sums` sums of `sum_bytes` make one pass's trees; at least as much as other ways need. */
+uint64_t scan_grid_per_row_workspace_bytes(const struct scan_rule *rule, uint64_t sums, uint64_t sum_bytes);
+
+/* Where rows are columns side by side; else 0. */
+uint64_t scan_columns_direct_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan);
+uint64_t scan_columns_tma_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan);
+
+uint64_t scan_reduce_workspace_bytes(const struct scan_rows *rows, uint64_t count);
+uint64_t scan_ragged_workspace_bytes(const struct scan_rows *rows);
+
+/* The longest row that the kernel for ragged sums takes; others for ragged rows take an order block. */
+uint64_t scan_ragged_length_max(const struct scan_device *device);
+
+/*
+ * Parts of any_layout that others use.
+ */
+
+/* The plan of kernels that read and write as it does (cuda/warp/any_leaf.cuh); `offsets` of ragged rows, or NULL. */
+struct any_plan;
+struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
+                                        const uint64_t *offsets);
+
+/* Where the means of rows of several order blocks are taken away: queues what they are computed from, the totals of
+ * these rows forward in f64, at the beginning of *workspace, which is made to begin behind them. All of a call whose
+ * range is such a one. */
+cudaError_t scan_any_layout_means(const struct scan_call *call, struct any_plan *plan, void **workspace);
+
+#endif
