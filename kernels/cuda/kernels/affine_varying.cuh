@@ -75,7 +75,7 @@ template <class T, class Read, bool Backward> struct affine_staged_leaf {
     {
         const int per_vector = VEC16_BYTES / sizeof(Read);
         if (i % per_vector == (Backward ? per_vector - 1 : 0))
-            vec16_get(address + i / per_vector * VEC16_BYTES, words);
+            load_shared_v4(address + i / per_vector * VEC16_BYTES, words);
         Read number;
         memcpy(&number, &words[i % per_vector * (sizeof(Read) / 4)], sizeof(Read));
         return number_of<T>(number);
@@ -94,10 +94,11 @@ template <class T, class Read> struct affine_staged {
         uint32_t words[ORDER_LEAF * sizeof(Read) / 4];
         memcpy(words, numbers, sizeof(words));
         __syncwarp();
-        address = vec16_address(tile + lane_index() * (sizeof(Read) + 1));
+        address = smem_address(tile + lane_index() * (sizeof(Read) + 1));
 #pragma unroll
         for (int j = 0; j < (int)sizeof(Read); j++)
-            vec16_put(address + j * VEC16_BYTES, words[4 * j], words[4 * j + 1], words[4 * j + 2], words[4 * j + 3]);
+            store_shared_v4(address + j * VEC16_BYTES, words[4 * j], words[4 * j + 1], words[4 * j + 2],
+                            words[4 * j + 3]);
     }
     template <bool Backward> __device__ __forceinline__ affine_staged_leaf<T, Read, Backward> leaf() const
     {

@@ -34,15 +34,6 @@ template <class Sum> DEVICE typename Sum::sample direct_zero(const struct direct
         return plan.any.zero;
 }
 
-/* Inclusive values become exclusive ones: each goes one place further, behind the one that the pass begins with. */
-template <bool Backward, class T> DEVICE void direct_shift(T x[ORDER_LEAF], T begin)
-{
-#pragma unroll
-    for (int i = ORDER_LEAF - 1; i > 0; i--)
-        x[Backward ? ORDER_LEAF - 1 - i : i] = x[Backward ? ORDER_LEAF - i : i - 1];
-    x[Backward ? ORDER_LEAF - 1 : 0] = begin;
-}
-
 /* The arithmetic on a leaf of which `samples` are there: the change of samples before a pass; the leaf's total; its
  * values, from the carry before it. `first` is the number in the leaf of the sample that the pass meets first of all,
  * if that lies in this leaf. */
@@ -98,7 +89,7 @@ template <class Sum> struct direct_arithmetic {
             most = leaf_is_plain(x) ? 0.0f : most;
         leaf_values_of<Sum, Backward, SCAND_KIND_INCLUSIVE>(x, carry, most, SCAND_KIND_INCLUSIVE);
         if (exclusive) {
-            direct_shift<Backward>(x, begin);
+            leaf_shift<Backward>(x, ORDER_LEAF, begin);
             leaf_zero_at<Sum>(x, first, direct_zero<Sum>(plan));
         }
     }
@@ -279,6 +270,21 @@ static __device__ __noinline__ void direct_write_apart(const struct direct_plan 
     any_write<Samples, true>(plan.any, side, x);
 }
 
+/* Takes the mean of a leaf's column from its samples, if that is wanted. */
+template <class Sum> struct direct_demean {
+    const struct direct_plan &plan;
+    const direct_smem<Sum> *smem;
+    int l;
+
+    template <class T> __device__ __forceinline__ void operator()(T *x) const
+    {
+        if (plan.any.demean)
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                x[i] = (T)((double)x[i] - smem->means[direct_place_of<Sum>(plan, l).column]);
+    }
+};
+
 /* The two leaves of a thread. */
 template <class Sum>
 DEVICE void direct_read_two(const struct direct_plan &plan, const struct direct_item *item, char *column,
@@ -301,16 +307,9 @@ DEVICE void direct_read_two(const struct direct_plan &plan, const struct direct_
             return;
         }
 #pragma unroll
-        for (int l = 0; l < 2; l++) {
-            auto demean = [&](auto *reals) {
-                if (plan.any.demean)
-#pragma unroll
-                    for (int i = 0; i < ORDER_LEAF; i++)
-                        reals[i] = (float)((double)reals[i] - smem->means[direct_place_of<Sum>(plan, l).column]);
-            };
-            any_read_from<Samples, true>(plan.any, direct_words_at<Sum>(plan, item, side, column, l), demean,
-                                         held->x[l]);
-        }
+        for (int l = 0; l < 2; l++)
+            any_read_from<Samples, true>(plan.any, direct_words_at<Sum>(plan, item, side, column, l),
+                                         direct_demean<Sum>{plan, smem, l}, held->x[l]);
         taking.take();
     }
 }
@@ -351,17 +350,9 @@ DEVICE void direct_read(const struct direct_plan &plan, const struct direct_item
     if constexpr (direct_leaves_of<Sum> == 2) {
         direct_read_two<Sum>(plan, item, column, taking, smem, held);
     } else {
-        auto demean = [&](auto *reals) {
-            if (plan.any.demean)
-#pragma unroll
-                for (int i = 0; i < ORDER_LEAF; i++)
-                    reals[i] =
-                        (std::remove_reference_t<decltype(*reals)>)((double)reals[i] -
-                                                                    smem->means[direct_place_of<Sum>(plan, 0).column]);
-        };
         any_read_from<typename direct_arithmetic<Sum>::samples, true>(
-            plan.any, direct_source{direct_words_at<Sum>(plan, item, plan.any.scan.input, column, 0), taking}, demean,
-            held->x[0]);
+            plan.any, direct_source{direct_words_at<Sum>(plan, item, plan.any.scan.input, column, 0), taking},
+            direct_demean<Sum>{plan, smem, 0}, held->x[0]);
     }
 }
 

@@ -481,10 +481,9 @@ DEVICE void grid_per_row_carries(const struct grid_per_row_plan &plan, const str
     tiles->carries[lane] = carry_join<Sum>(outside, before).sum;
 }
 
-/* The work of a warp that publishes the totals of items in a pass. */
-template <class Sum, bool Backward>
-DEVICE void grid_per_row_publish(const struct grid_per_row_plan &plan, struct grid_per_row_shared<Sum> *shared,
-                                 int pass)
+/* The work of a warp that makes the totals of items in a pass known: by a lane, tell(item, total). */
+template <class Sum, bool Backward, class Tell>
+DEVICE void grid_per_row_tell(struct grid_per_row_shared<Sum> *shared, int pass, Tell tell)
 {
     for (int number = 0; grid_per_row_there(shared, number); number++) {
         const struct grid_per_row_item *item = &shared->items[number % GRID_PER_ROW_ITEMS];
@@ -492,8 +491,7 @@ DEVICE void grid_per_row_publish(const struct grid_per_row_plan &plan, struct gr
         typename Sum::sum total;
         grid_per_row_prefixes<Sum, Backward>(item, &shared->tiles[pass][number % GRID_PER_ROW_MBARRIERS], &total);
         if (lane_index() == 0)
-            tile_state_publish<Sum>(grid_per_row_states<Sum>(plan, item, pass) + item->block * tile_state_words<Sum>(),
-                                    total);
+            tell(item, total);
         mbarrier_arrive(&shared->carries[pass][number % GRID_PER_ROW_MBARRIERS]);
     }
 }
@@ -538,7 +536,11 @@ DEVICE void grid_per_row_serve(const struct grid_per_row_plan &plan, struct grid
     if (server < Waiting)
         grid_per_row_await<Sum, Backward, Waiting>(plan, shared, pass, server);
     else if (plan.step != GRID_PER_ROW_VALUES)
-        grid_per_row_publish<Sum, Backward>(plan, shared, pass);
+        grid_per_row_tell<Sum, Backward>(
+            shared, pass, [&](const struct grid_per_row_item *item, typename Sum::sum total) {
+                tile_state_publish<Sum>(
+                    grid_per_row_states<Sum>(plan, item, pass) + item->block * tile_state_words<Sum>(), total);
+            });
 }
 
 /* A function of its own, for two passes, which have no registers to spare: else the compiler spills some of those that

@@ -86,15 +86,9 @@ DEVICE void grid_per_row_sums(const struct scan_plan &plan, struct grid_per_row_
 template <class Sum, bool Backward>
 DEVICE void grid_per_row_sums_store(const struct grid_per_row_plan &plan, struct grid_per_row_shared<Sum> *shared)
 {
-    for (int number = 0; grid_per_row_there(shared, number); number++) {
-        const struct grid_per_row_item *item = &shared->items[number % GRID_PER_ROW_ITEMS];
-        mbarrier_wait(&shared->totals[1][number % GRID_PER_ROW_MBARRIERS], number / GRID_PER_ROW_MBARRIERS % 2);
-        typename Sum::sum total;
-        grid_per_row_prefixes<Sum, Backward>(item, &shared->tiles[1][number % GRID_PER_ROW_MBARRIERS], &total);
-        if (lane_index() == 0)
-            *grid_per_row_stored<Sum>(plan, item, 1) = total;
-        mbarrier_arrive(&shared->carries[1][number % GRID_PER_ROW_MBARRIERS]);
-    }
+    grid_per_row_tell<Sum, Backward>(shared, 1, [&](const struct grid_per_row_item *item, typename Sum::sum total) {
+        *grid_per_row_stored<Sum>(plan, item, 1) = total;
+    });
 }
 
 template <class Sum, int Kind, bool Aligned>

@@ -39,14 +39,14 @@ struct scan_call {
 
 /* Each launcher loads its kernels on the current device, as far as that has room for them, and queues the scan of a
  * call. Of ragged rows it leaves out those that are too long for it. */
-#define X(NAME)                                                  \
+#define X(NAME)                                                 \
     cudaError_t scan_##NAME##_load(struct scan_device *device); \
     cudaError_t scan_##NAME(const struct scan_call *call);
 SCAN_LAUNCHERS(X)
 #undef X
 
-/* Three kernels scan several parts in one launch: those that select_together_of calls so, and that take the same instance,
- * which has this number, below so many. They need no workspace. */
+/* Three kernels scan several parts in one launch: those that select_together_of calls so, and that take the same
+ * instance, which has this number, below so many. They need no workspace. */
 #define ANY_LAYOUT_KERNELS (3 * NUMBER_OPERATOR_COUNT + ADDING_OPERATOR_COUNT)
 int scan_any_layout_number(const struct scan_rule *rule);
 cudaError_t scan_any_layout_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);

@@ -146,7 +146,7 @@ DEVICE void ragged_read(const struct ragged_plan &plan, const struct ragged_item
     if (pass > 0)
         leaf_read<false>(vectors, samples);
     else if (together)
-        packed_read(vectors, shift + leaf.first, false, samples);
+        packed_read(vectors, shift + leaf.first, samples);
     else
         leaf_read<false>(vectors, shift, samples);
     ragged_decode<Sum>(samples, leaf.samples, x);
@@ -162,7 +162,7 @@ DEVICE void ragged_write(const struct ragged_plan &plan, const struct ragged_ite
     float results[ORDER_LEAF];
     leaf_results<Sum, float>(x, results);
     if (together) {
-        packed_write(vectors, shift + leaf.first, leaf.samples, false, results);
+        packed_write(vectors, shift + leaf.first, leaf.samples, results);
         __syncwarp();
         packed_drain(vectors, target, shift, item.samples);
         __syncwarp();

@@ -102,14 +102,9 @@ template <bool Backward> DEVICE bool lane_before(struct squares value, struct sq
     return lane_before<Backward>(value.sum, &before->sum, distance, last);
 }
 
-template <class T> DEVICE T sum_of_lane(T sum, int lane)
+DEVICE struct squares lane_get(struct squares sum, int lane)
 {
-    return __shfl_sync(~0u, sum, lane);
-}
-
-DEVICE struct squares sum_of_lane(struct squares sum, int lane)
-{
-    return {__shfl_sync(~0u, sum.sum, lane), __shfl_sync(~0u, sum.range, lane)};
+    return {lane_get(sum.sum, lane), lane_get(sum.range, lane)};
 }
 
 template <class T> DEVICE T sum_of_lane_before(T sum, int distance)
@@ -350,9 +345,9 @@ DEVICE typename Sum::sum step_reduce(const struct reduce_plan &plan, struct redu
 {
     const int lane = lane_index(), count = min(step.left, ORDER_TILE), last = (count - 1) / ORDER_LEAF;
     uint32_t words[4 * Bytes];
-    leaf_get<Bytes>(stage, lane, plan.scan.input.access == ACCESS_VEC16 ? bytes_into_vec16(step.source) : 0, words);
+    leaf_get<Bytes>(stage, lane, plan.scan.input.access == ACCESS_VEC16 ? shift_of<char>(step.source) : 0, words);
     typename Sum::sum total = reduce_leaf<Sum, Bytes>(plan, words, count - lane * ORDER_LEAF);
-    return sum_of_lane(reduce_group<Sum>(total, last), last);
+    return lane_get(reduce_group<Sum>(total, last), last);
 }
 
 /* An order block's result, or its total, from those of its tiles, one in each lane. */
@@ -463,7 +458,7 @@ template <int Bytes> DEVICE void packed_get(uint4 *stage, int first, bool whole_
     if (whole_vectors) {
 #pragma unroll
         for (int j = 0; j < Bytes; j++)
-            vec16_get(vec16_address(stage + swizzle_words(first * Bytes / VEC16_BYTES + j, Bytes)), &words[4 * j]);
+            load_shared_v4(smem_address(stage + swizzle_words(first * Bytes / VEC16_BYTES + j, Bytes)), &words[4 * j]);
     } else if constexpr (Bytes == 2) {
 #pragma unroll
         for (int i = 0; i < WORDS16; i++) {
@@ -502,7 +497,7 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
     for (int stage = 0; packed_count(rows, iteration) > 0;
          iteration += stride, stage = stage + 1 < REDUCE_STAGES ? stage + 1 : 0) {
         const struct packed_leaf leaf = packed_leaf_of(rows, 0, packed_count(rows, iteration));
-        const int shift = bytes_into_vec16(packed_at<Bytes>(rows, iteration));
+        const int shift = shift_of<char>(packed_at<Bytes>(rows, iteration));
         const bool whole_vectors = (shift | rows.length * Bytes) % VEC16_BYTES == 0;
         uint32_t words[4 * Bytes];
         packed_fetch<Bytes>(rows, iteration + (REDUCE_STAGES - 1) * stride,

@@ -95,7 +95,7 @@ DEVICE void warp_per_rows_write_across(uint4 *vectors, int first, int samples, c
 DEVICE void warp_per_rows_read(uint4 *vectors, int first, bool whole_vectors, float x[ORDER_LEAF])
 {
     if (whole_vectors)
-        packed_read(vectors, first, true, x);
+        packed_read_vectors(vectors, first, x);
     else
         warp_per_rows_read_across(vectors, first, x);
 }
@@ -103,7 +103,7 @@ DEVICE void warp_per_rows_read(uint4 *vectors, int first, bool whole_vectors, fl
 DEVICE void warp_per_rows_write(uint4 *vectors, int first, int samples, bool whole_vectors, const float x[ORDER_LEAF])
 {
     if (whole_vectors)
-        packed_write(vectors, first, samples, true, x);
+        packed_write_vectors(vectors, first, samples, x);
     else
         warp_per_rows_write_across(vectors, first, samples, x);
 }

@@ -39,17 +39,6 @@ template <class Sum, bool Reverse> DEVICE typename Sum::sum column_total(float x
                                         : column_total_of<Sum, Reverse, false>(x, samples);
 }
 
-/* Inclusive values become exclusive ones: each goes one place further, behind the one that the pass begins with. */
-template <bool Reverse> DEVICE void column_shift(float x[ORDER_LEAF], int samples, float begin)
-{
-#pragma unroll
-    for (int i = ORDER_LEAF - 1; i > 0; i--)
-        x[Reverse ? ORDER_LEAF - 1 - i : i] = x[Reverse ? ORDER_LEAF - i : i - 1];
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = i == (Reverse ? samples - 1 : 0) ? begin : x[i];
-}
-
 /* Replaces samples of a leaf, of which `samples` are there, by their values. `first`: the pass begins with this leaf.
  */
 template <class Sum, bool Reverse, bool Partial>
@@ -68,7 +57,7 @@ DEVICE void column_values_of(float x[ORDER_LEAF], int samples, typename Sum::sum
         x[k] = Sum::as_f32(Sum::value(sum));
     }
     if (exclusive)
-        column_shift<Reverse>(x, samples, Sum::as_f32(Sum::value(first ? Sum::zero() : carry)));
+        leaf_shift<Reverse>(x, samples, Sum::as_f32(Sum::value(first ? Sum::zero() : carry)));
 }
 
 template <class Sum, bool Reverse>

@@ -15,11 +15,6 @@
 #define FLOAT_2_23       0x4b000000u
 #define FLOAT_1_5_X_2_23 12582912.0f
 
-DEVICE void f16_decode(uint32_t word, float x[2])
-{
-    f32x2_of_f16x2(word, x);
-}
-
 DEVICE void bf16_decode(uint32_t word, float x[2])
 {
     x[0] = __uint_as_float(word << 16);
@@ -107,7 +102,7 @@ DEVICE void convert16_decode(enum scand_dtype form, const uint32_t words[WORDS16
     if (form == SCAND_DTYPE_F16) {
 #pragma unroll
         for (int i = 0; i < WORDS16; i++)
-            f16_decode(words[i], &x[2 * i]);
+            f32x2_of_f16x2(words[i], &x[2 * i]);
     } else if (form == SCAND_DTYPE_BF16) {
 #pragma unroll
         for (int i = 0; i < WORDS16; i++)

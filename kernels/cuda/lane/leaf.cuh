@@ -149,6 +149,18 @@ template <class Sum> DEVICE void leaf_zero_at(typename Sum::sample x[ORDER_LEAF]
             x[i] = zero;
 }
 
+/* Inclusive values of a leaf of which `samples` are there become exclusive ones: each goes one place further, behind
+ * the one that the pass begins with. */
+template <bool Backward, class T> DEVICE void leaf_shift(T x[ORDER_LEAF], int samples, T begin)
+{
+#pragma unroll
+    for (int i = ORDER_LEAF - 1; i > 0; i--)
+        x[Backward ? ORDER_LEAF - 1 - i : i] = x[Backward ? ORDER_LEAF - i : i - 1];
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = i == (Backward ? samples - 1 : 0) ? begin : x[i];
+}
+
 /* The number, in this lane's leaf of a warp's tile, of the first of `length` samples that a pass meets. */
 template <bool Backward> DEVICE int leaf_first(int length, int warp)
 {

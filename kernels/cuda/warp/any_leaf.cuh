@@ -67,7 +67,7 @@ DEVICE void any_words_fetched(const struct scan_item *item, const struct scan_it
 {
     __pipeline_wait_prior(0);
     __syncwarp();
-    leaf_get<Bytes>(tile, lane_index(), bytes_into_vec16(item->input), words);
+    leaf_get<Bytes>(tile, lane_index(), shift_of<char>(item->input), words);
     __syncwarp();
     if (Fetching == FETCH_AHEAD)
         any_fetch<Bytes>(next, warp, tile);
@@ -79,7 +79,7 @@ DEVICE void any_words_now(const struct any_plan &plan, const struct scan_item *i
                           uint32_t words[4 * Bytes])
 {
     const int leaves = ANY_LEAVES;
-    const int shift = plan.scan.input.access == ACCESS_VEC16 ? bytes_into_vec16(item->input) : 0;
+    const int shift = plan.scan.input.access == ACCESS_VEC16 ? shift_of<char>(item->input) : 0;
 #pragma unroll 1
     for (int first = 0; first < WARP; first += leaves) {
         int lane = lane_index(), begin = warp * ORDER_TILE + first * ORDER_LEAF;
@@ -221,7 +221,7 @@ DEVICE void any_put_ahead(const struct scan_item *item, int warp, uint4 *stage, 
     char *target = item->output + warp * ORDER_TILE * Bytes;
     int count = tile_samples(item->length, warp);
     if constexpr (Bytes == 8) {
-        if (bytes_into_vec16(target) != 0)
+        if (shift_of<char>(target) != 0)
             words_write_quarters<false, true>(stage, target, count, word);
         else if (count < ORDER_TILE)
             words_write_quarters<false, false>(stage, target, count, word);

@@ -62,16 +62,10 @@ DEVICE void word_copy(char *target, const char *source, int bytes, enum scan_acc
         *(uint64_t *)target = *(const uint64_t *)source;
 }
 
-/* Bytes from the start of a vector to `address`. */
-DEVICE int bytes_into_vec16(const char *address)
-{
-    return (int)((uintptr_t)address % VEC16_BYTES);
-}
-
 /* Starts copies of the vectors that `count` words of a tile lie in, as fetch_vectors does. */
 template <int Bytes> DEVICE void words_fetch_vectors(uint4 *tile, const char *source, int count)
 {
-    int lane = lane_index(), shift = bytes_into_vec16(source), end = shift + count * Bytes, last = end / VEC16_BYTES;
+    int lane = lane_index(), shift = shift_of<char>(source), end = shift + count * Bytes, last = end / VEC16_BYTES;
     const lane_vectors<Bytes> vectors(tile, lane);
     source = settled(source - shift + lane * VEC16_BYTES);
 #pragma unroll
@@ -109,25 +103,6 @@ DEVICE void words_fetch(uint4 *tile, const char *source, const struct scan_side 
         words_fetch_strided<Bytes>(tile, source + first * side.stride, side.stride, count, side.access);
 }
 
-/*
- * Vectors by their address in shared memory. Tiles begin with 128 bytes, so that the address of a leaf's vector j is
- * that of its vector 0 with some bits flipped: a single operation.
- */
-DEVICE uint32_t vec16_address(const uint4 *vec16)
-{
-    return smem_address(vec16);
-}
-
-DEVICE void vec16_get(uint32_t address, uint32_t words[4])
-{
-    load_shared_v4(address, words);
-}
-
-DEVICE void vec16_put(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
-{
-    store_shared_v4(address, a, b, c, d);
-}
-
 /* Moves everything down by an even number of bytes below 16: what lies in the 4 words beyond comes after. */
 template <int Count> DEVICE void words_shift_down(uint32_t words[Count + 4], int bytes)
 {
@@ -145,7 +120,9 @@ template <int Count> DEVICE void words_shift_down(uint32_t words[Count + 4], int
             words[i] = __funnelshift_r(words[i], words[i + 1], 16);
 }
 
-/* The words of 32 bits that make up leaf `leaf` of a tile, which begins `shift` bytes from the start of a vector. */
+/* The words of 32 bits that make up leaf `leaf` of a tile, which begins `shift` bytes from the start of a vector. Tiles
+ * begin with 128 bytes, so that the address in shared memory of a leaf's vector j is that of its vector 0 with some
+ * bits flipped: a single operation. */
 template <int Bytes> DEVICE void leaf_get(uint4 *tile, int leaf, int shift, uint32_t words[4 * Bytes])
 {
     const int count = 4 * Bytes;
@@ -158,13 +135,13 @@ template <int Bytes> DEVICE void leaf_get(uint4 *tile, int leaf, int shift, uint
         }
         return;
     }
-    const uint32_t first = vec16_address(tile + swizzle_words(Bytes * leaf, Bytes));
+    const uint32_t first = smem_address(tile + swizzle_words(Bytes * leaf, Bytes));
     uint32_t all[count + 4];
 #pragma unroll
     for (int j = 0; j < Bytes; j++)
-        vec16_get(first ^ j * VEC16_BYTES, &all[4 * j]);
+        load_shared_v4(first ^ j * VEC16_BYTES, &all[4 * j]);
     if (Bytes < 8 && shift != 0) {
-        vec16_get(vec16_address(tile + swizzle_words(Bytes * leaf + Bytes, Bytes)), &all[count]);
+        load_shared_v4(smem_address(tile + swizzle_words(Bytes * leaf + Bytes, Bytes)), &all[count]);
         words_shift_down<count>(all, Bytes == 4 ? shift & 12 : shift);
     }
 #pragma unroll
@@ -175,10 +152,10 @@ template <int Bytes> DEVICE void leaf_get(uint4 *tile, int leaf, int shift, uint
 /* The other way; `word` makes them. */
 template <int Bytes, class Word> DEVICE void leaf_put(uint4 *stage, int leaf, Word word)
 {
-    const uint32_t first = vec16_address(stage + swizzle_words(Bytes * leaf, Bytes));
+    const uint32_t first = smem_address(stage + swizzle_words(Bytes * leaf, Bytes));
 #pragma unroll
     for (int j = 0; j < Bytes; j++)
-        vec16_put(first ^ j * VEC16_BYTES, word(4 * j), word(4 * j + 1), word(4 * j + 2), word(4 * j + 3));
+        store_shared_v4(first ^ j * VEC16_BYTES, word(4 * j), word(4 * j + 1), word(4 * j + 2), word(4 * j + 3));
 }
 
 /* The 16 bytes that end `shift` bytes into a vector; `before` is the one before it. */
@@ -196,7 +173,7 @@ DEVICE uint4 vec16_ending(uint4 before, uint4 vec16, int shift)
 template <int Bytes, int Slots> DEVICE void words_drain_vectors(uint4 *stage, char *target, int count)
 {
     const int per_vector = VEC16_BYTES / Bytes;
-    int lane = lane_index(), shift = bytes_into_vec16(target), end = shift + count * Bytes, last = end / VEC16_BYTES;
+    int lane = lane_index(), shift = shift_of<char>(target), end = shift + count * Bytes, last = end / VEC16_BYTES;
     char *to = settled(target - shift + lane * VEC16_BYTES);
     __builtin_assume(__isGlobal(to));
     const lane_vectors<Bytes> vectors(stage, lane), before(stage, lane - 1);
@@ -242,7 +219,7 @@ template <bool Whole, bool Shifted, class Word>
 DEVICE void words_write_quarters(uint4 *stage, char *target, int count, Word word)
 {
     const int lane = lane_index(), first = lane / 2 * ORDER_LEAF + lane % 2 * 2, rest = count + Shifted - first;
-    const uint32_t vec16 = vec16_address(stage + swizzle_words(2 * lane, 2));
+    const uint32_t vec16 = smem_address(stage + swizzle_words(2 * lane, 2));
     const lane_vectors<2> vectors(stage, lane);
     const uint32_t low = Shifted ? __shfl_up_sync(~0u, word(2 * ORDER_LEAF - 2), 1) : 0;
     const uint32_t high = Shifted ? __shfl_up_sync(~0u, word(2 * ORDER_LEAF - 1), 1) : 0;
@@ -251,8 +228,9 @@ DEVICE void words_write_quarters(uint4 *stage, char *target, int count, Word wor
     auto shifted = [&](int i) { return !Shifted ? word(i) : i >= 2 ? word(i - 2) : i ? high : low; };
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i += 4) {
-        vec16_put(vec16, shifted(2 * i), shifted(2 * i + 1), shifted(2 * i + 2), shifted(2 * i + 3));
-        vec16_put(vec16 ^ VEC16_BYTES, shifted(2 * i + 4), shifted(2 * i + 5), shifted(2 * i + 6), shifted(2 * i + 7));
+        store_shared_v4(vec16, shifted(2 * i), shifted(2 * i + 1), shifted(2 * i + 2), shifted(2 * i + 3));
+        store_shared_v4(vec16 ^ VEC16_BYTES, shifted(2 * i + 4), shifted(2 * i + 5), shifted(2 * i + 6),
+                        shifted(2 * i + 7));
         __syncwarp();
 #pragma unroll
         for (int half = 0; half < 2; half++) {
