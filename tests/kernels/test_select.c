@@ -620,14 +620,6 @@ static void aligned_instances(void)
     CHECK(!has_aligned_instance((struct rows){.length = 100000, .kind = SCAND_KIND_EXCLUSIVE}));
 }
 
-static void strips_in_turns(void)
-{
-    CHECK_EQ(instance_strips_together(1, 100, 100, 20, 132), 100);
-    CHECK_EQ(instance_strips_together(1, 101, 100, 20, 132), 4);
-    CHECK_EQ(instance_strips_together(2, 100, 100, 20, 132), 4);
-    CHECK_EQ(instance_strips_together(2, 100, 100, 60, 132), 2);
-}
-
 /* The choice depends neither on which rows a call scans, nor on where slots begin in memory. */
 static void the_same_for_all_rows(void)
 {
@@ -676,7 +668,6 @@ static const struct test tests[] = {TEST(reductions),
                                     TEST(clusters),
                                     TEST(bulk_copies),
                                     TEST(aligned_instances),
-                                    TEST(strips_in_turns),
                                     TEST(forced_paths),
                                     TEST(choices_can_be_forced),
                                     TEST(other_capabilities),

@@ -8,8 +8,6 @@
  * 0.85 instead of 0.90. */
 #define BULK_WARPS 17
 
-#define STRIPS_TOGETHER 4 /* strips whose tiles take turns: one strip alone took up to 5 % longer on an H200 */
-
 #define CLUSTER_HALF_SM 16 /* warps, beyond which a thread block has an SM to itself */
 #define CLUSTER_SMALL   5  /* thread blocks that have an SM each: a cluster of more may as well be the largest */
 
@@ -43,13 +41,4 @@ struct instance_cluster instance_cluster_of(int tiles, int warp_tiles, int warps
     const int size = least > CLUSTER_SMALL && warps_max > CLUSTER_HALF_SM ? size_max : least;
     const int each = size * warp_tiles;
     return (struct instance_cluster){size, (tiles + each - 1) / each};
-}
-
-/* Has all strips of a plane take turns in one pass; strips of several planes took up to 13 % longer on an H200. */
-unsigned instance_strips_together(int pass_count, unsigned strips, unsigned strips_per_plane, unsigned tiles,
-                                  unsigned grid)
-{
-    if (pass_count == 1 && strips <= strips_per_plane)
-        return strips;
-    return grid / tiles < STRIPS_TOGETHER ? grid / tiles : STRIPS_TOGETHER;
 }

@@ -28,10 +28,6 @@ struct instance_cluster {
 };
 struct instance_cluster instance_cluster_of(int tiles, int warp_tiles, int warps_max, int size_max);
 
-/* Returns how many strips of columns take turns, tile by tile, on `grid` thread blocks. */
-unsigned instance_strips_together(int pass_count, unsigned strips, unsigned strips_per_plane, unsigned tiles,
-                                  unsigned grid);
-
 #ifdef __cplusplus
 }
 #endif
