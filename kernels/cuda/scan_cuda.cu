@@ -168,19 +168,6 @@ static cudaError_t call_init(struct scan_call *call)
     return error || call->device->processors > 0 ? error : cudaErrorInitializationError;
 }
 
-int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
-{
-    if (is_nothing(rows, count))
-        return cudaSuccess;
-    struct scan_call call = {
-        NULL, SELECT_PATH_COUNT, rows, first, count, NULL, scan_plan_of(rows, first, count), workspace, stream};
-    const cudaError_t error = call_init(&call);
-    if (error)
-        return error;
-    const int result = select_run(rows, &call.plan, call.device, path_try, &call);
-    return result == SCAN_NO_ROOM ? cudaErrorNotSupported : result;
-}
-
 int scan_cuda_by(const struct scan_choice *choice, const struct scan_rows *rows, uint64_t first, uint64_t count,
                  void *workspace, struct CUstream_st *stream)
 {
@@ -195,6 +182,13 @@ int scan_cuda_by(const struct scan_choice *choice, const struct scan_rows *rows,
     const struct select_device device = choice->capability ? select_device_as(base, choice->capability) : *base;
     return choice->path == SCAN_BY_TABLE ? select_run(rows, &call.plan, &device, path_try, &call)
                                          : select_run_path(choice->path, rows, &call.plan, &device, path_try, &call);
+}
+
+int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
+{
+    const struct scan_choice choice = {SCAN_BY_TABLE, 0};
+    const int result = scan_cuda_by(&choice, rows, first, count, workspace, stream);
+    return result == SCAN_NO_ROOM ? cudaErrorNotSupported : result;
 }
 
 static int path_none(enum select_path, void *)
