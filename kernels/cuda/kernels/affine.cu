@@ -153,13 +153,6 @@ static void plan_follow(struct affine_each_plan *plan)
     plan->coefficients.scan.items = plan->samples.scan.items;
 }
 
-static cudaError_t resident_of(const void *kernel, int warps, const struct scan_plan *scan, int *resident)
-{
-    *resident = 0;
-    return kernel ? scan_kernel_resident(kernel, warps * WARP, (size_t)warps * scan->smem * VEC16_BYTES, resident)
-                  : cudaSuccess;
-}
-
 static const void *kernel_by(enum select_path path, int number)
 {
     return path == SELECT_AFFINE_GRID                              ? long_of(number)
