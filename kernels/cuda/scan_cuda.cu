@@ -5,6 +5,7 @@
 #include "kernels/cuda/scan_cuda.h"
 
 #include "kernels/cuda/exchange/spine.h"
+#include "kernels/cuda/kernels/by_length.h"
 #include "kernels/cuda/kernels/launchers.h"
 #include "kernels/cuda/scan_cuda_by.h"
 #include "kernels/cuda/select/plan.h"
@@ -36,7 +37,7 @@ int scan_cuda_init(void)
         error = scan_device_find(device);
     for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]) && !error; i++)
         error = loads[i](device);
-    return error;
+    return error ? error : scan_by_length_load();
 }
 
 static uint64_t sum_bytes_of(const struct scan_rule *rule)
@@ -68,13 +69,15 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     return bytes;
 }
 
-/* The workspace of rows: for ragged ones as much as all of them need, or the longest alone. */
+/* The workspace of rows: for ragged ones as much as all of them need in either way, or the longest alone. */
 uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 {
     if (!rows->offsets || rows->length == 0)
         return even_workspace_bytes(rows, count);
-    uint64_t together = scan_ragged_workspace_bytes(rows), alone = even_workspace_bytes(rows, 1);
-    return alone > together ? alone : together;
+    const uint64_t together = scan_ragged_workspace_bytes(rows), alone = even_workspace_bytes(rows, 1);
+    const uint64_t sorted = scan_by_length_bytes(rows, count, sum_bytes_of(&rows->rule));
+    const uint64_t ragged = sorted > together ? sorted : together;
+    return alone > ragged ? alone : ragged;
 }
 
 int scan_cuda_group(const struct scan_rows *rows, uint64_t count)
@@ -121,12 +124,13 @@ const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_
 /* Ragged rows of up to `longest` samples have been queued. The others are scanned one by one. */
 static cudaError_t longer_run(const struct scan_call *call, uint64_t longest)
 {
+    const uint64_t *const offsets = call->rows->offsets;
     cudaError_t error = cudaSuccess;
-    for (uint64_t r = call->first; r < call->first + call->count && call->rows->length > longest && !error; r++) {
-        const struct scan_rows row = scan_rows_joined(call->rows, r, 1);
-        if (row.length > longest)
+    for (uint64_t r = call->first; r < call->first + call->count && call->rows->length > longest && !error; r++)
+        if (offsets[r + 1] - offsets[r] > longest) {
+            const struct scan_rows row = scan_rows_joined(call->rows, r, 1);
             error = (cudaError_t)scan_cuda(&row, 0, 1, call->workspace, call->stream);
-    }
+        }
     return error;
 }
 
@@ -134,26 +138,68 @@ static cudaError_t longer_run(const struct scan_call *call, uint64_t longest)
 static cudaError_t (*const launchers[SELECT_PATH_COUNT])(const struct scan_call *) = {SELECT_PATHS(X)};
 #undef X
 
-/* Scans ragged rows, by kernels that are for others as well on rows of at most an order block, each an item. */
-static cudaError_t ragged_run(struct scan_call call)
+/* Runs kernels that are for ragged rows as well as for others on items of at most `longest` samples. */
+static cudaError_t items_run(const struct scan_call *whole, uint64_t longest, const struct scan_ragged_rows *ragged,
+                             void *workspace)
 {
-    const struct scan_call whole = call;
-    struct scan_rows shorter = *call.rows;
-    const bool all = call.path == SELECT_RAGGED;
-    if (!all) {
-        shorter.length = scan_least(shorter.length, ORDER_BLOCK);
-        call.rows = &shorter;
-        call.plan = scan_plan_of(&shorter, call.first, call.count);
-    }
-    const cudaError_t error = launchers[call.path](&call);
-    return error ? error : longer_run(&whole, all ? scan_ragged_length_max(call.device) : ORDER_BLOCK);
+    struct scan_rows shorter = *whole->rows;
+    struct scan_call call = *whole;
+    shorter.length = scan_least(shorter.length, longest);
+    call.rows = &shorter;
+    call.first = 0;
+    call.count = ragged->item_count;
+    call.ragged = ragged;
+    call.plan = scan_plan_of(&shorter, call.first, call.count);
+    call.workspace = workspace;
+    return launchers[call.path](&call);
+}
+
+/* The longest rows that can share launches. What takes a row's mean, or half of its first sample, needs to know more of
+ * a row than a launch for many has of those of several order blocks. */
+static uint64_t shared_longest(const struct scan_call *call)
+{
+    const struct scan_rule *rule = &call->rows->rule;
+    const bool is_alone = rule->demean || rule->kind == SCAND_KIND_TRAPEZOID;
+    return call->count < BY_LENGTH_LEAST || is_alone ? ORDER_BLOCK : BY_LENGTH_LONGEST;
+}
+
+/* Runs them on many rows: long ones first, so that all thread blocks end with work in small pieces. */
+static cudaError_t sorted_run(const struct scan_call *call, uint64_t first, uint64_t count)
+{
+    struct by_length sorted;
+    cudaError_t error = scan_by_length(call->rows, first, count, call->workspace, &sorted, call->stream);
+    if (!error && sorted.longs.item_count > 0 && shared_longest(call) > ORDER_BLOCK)
+        error = items_run(call, ORDER_BLOCK, &sorted.longs, sorted.sums);
+    for (int kind = 0; kind < BY_LENGTH_CLASSES && !error; kind++)
+        if (call->rows->length > scan_by_length_longest(kind + 1) && sorted.classes[kind].item_count > 0)
+            error = items_run(call, scan_by_length_longest(kind), &sorted.classes[kind], NULL);
+    return error;
+}
+
+/* Runs them on rows that can share launches. */
+static cudaError_t shorter_run(const struct scan_call *call)
+{
+    const struct scan_ragged_rows all = {call->rows->device_offsets + call->first, call->count};
+    cudaError_t error = cudaSuccess;
+    if (call->count < BY_LENGTH_LEAST || call->rows->length <= ORDER_TILE)
+        return items_run(call, ORDER_BLOCK, &all, NULL);
+    for (uint64_t done = 0; done < call->count && !error; done += BY_LENGTH_MOST)
+        error = sorted_run(call, call->first + done, scan_least(call->count - done, BY_LENGTH_MOST));
+    return error;
+}
+
+static cudaError_t ragged_run(const struct scan_call *call)
+{
+    const bool all = call->path == SELECT_RAGGED;
+    const cudaError_t error = all ? launchers[call->path](call) : shorter_run(call);
+    return error ? error : longer_run(call, all ? scan_ragged_length_max(call->device) : shared_longest(call));
 }
 
 static int path_try(enum select_path path, void *context)
 {
     struct scan_call call = *(const struct scan_call *)context;
     call.path = path;
-    return call.rows->offsets && path != SELECT_REDUCE_RAGGED ? ragged_run(call) : launchers[path](&call);
+    return call.rows->offsets && path != SELECT_REDUCE_RAGGED ? ragged_run(&call) : launchers[path](&call);
 }
 
 static bool is_nothing(const struct scan_rows *rows, uint64_t count)
@@ -174,7 +220,7 @@ int scan_cuda_by(const struct scan_choice *choice, const struct scan_rows *rows,
     if (is_nothing(rows, count))
         return cudaSuccess;
     struct scan_call call = {
-        NULL, SELECT_PATH_COUNT, rows, first, count, NULL, scan_plan_of(rows, first, count), workspace, stream};
+        NULL, SELECT_PATH_COUNT, rows, first, count, NULL, NULL, scan_plan_of(rows, first, count), workspace, stream};
     const cudaError_t error = call_init(&call);
     if (error)
         return error;
@@ -236,7 +282,7 @@ int scan_cuda_range(const struct scan_rows *rows, uint64_t row, uint64_t blocks,
     const uint64_t first = rows->offsets ? 0 : row;
     const struct scan_range range = ranges_at(&rows->rule, alone.length, blocks, number);
     struct scan_call call = {
-        NULL, SELECT_PATH_COUNT, &alone, first, 1, &range, scan_plan_of(&alone, first, 1), workspace, stream};
+        NULL, SELECT_PATH_COUNT, &alone, first, 1, NULL, &range, scan_plan_of(&alone, first, 1), workspace, stream};
     const cudaError_t error = call_init(&call);
     if (error)
         return error;

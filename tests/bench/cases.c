@@ -50,6 +50,10 @@ const struct bench_case bench_cases[] = {
     {SUM,  F32,   "fb",     24414,      4096, 0,      ROWS,    1,       {0.92, 0.92, 0}},
     {SUM,  F32,   "fb",    100000,      1000, 0,      RAGGED,  1,       {0.80, 0.80, 0}},
     {SUM,  F64,   "fb",    100000,      1000, 0,      RAGGED,  1,       {OUT,  0,    OUT}},
+    {SUM,  F16,   "fb",    100000,      1000, 0,      RAGGED,  1,       {0,    0,    OUT}},
+    {SUM,  I32,   "fb",    100000,      1000, 0,      RAGGED,  1,       {0,    OUT,  OUT}},
+    {MAX,  F32,   "fb",    100000,      1000, 0,      RAGGED,  1,       {0,    OUT,  OUT}},
+    {AFFINE, F32, "fb",    100000,      1000, 0,      RAGGED,  1,       {0,    0,    0}},
     /* A batch of 1: one row, which few SMs have a part of. */
     {SUM,  F32,   "fb",         1,     10000, 0,      ROWS,    1,       {0,    0,    0}},
     /* Rows that one thread block does not hold. */

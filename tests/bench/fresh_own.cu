@@ -37,7 +37,7 @@ static cudaError_t own_chunk(own *self, uint64_t first, uint64_t count, int slot
     cudaStream_t stream = self->streams[slot];
     const size_t bytes = client_bytes(count, MAIN_SAMPLES);
     const scan_rows rows = client_rows(chunk, count, MAIN_SAMPLES);
-    const scan_call call = {&self->device, SELECT_BLOCK_PER_ROW,          &rows, 0,     count,
+    const scan_call call = {&self->device, SELECT_BLOCK_PER_ROW,          &rows, 0,     count, NULL,
                             NULL,          scan_plan_of(&rows, 0, count), NULL,  stream};
     cudaError_t error = cudaMemcpyAsync(chunk, host, bytes, cudaMemcpyHostToDevice, stream);
     if (!error)

@@ -19,6 +19,8 @@ static uint64_t ragged_length(enum ragged_kind kind, uint64_t *random)
         return borders[dice % COUNT(borders)] + (dice % COUNT(borders) ? dice / 8 % 5 - 2 : 0);
     case RAGGED_MIXED:
         return dice % 16 ? dice / 16 % (dice / 64 % 2 ? 1200 : 60) : 16000 + dice / 16 % 50000;
+    case RAGGED_LEVELS:
+        return dice % 40 ? dice / 40 % 600 : 32 * 16384 - 2 + dice / 40 % 5;
     default:
         return 0;
     }
@@ -30,7 +32,7 @@ uint64_t ragged_offsets(enum ragged_kind kind, uint64_t *random, uint64_t offset
     uint64_t rows = kind == RAGGED_ONE                             ? 1
                     : kind == RAGGED_EACH                          ? COUNT(each)
                     : kind == RAGGED_PARETO || kind == RAGGED_TINY ? RAGGED_ROWS_MAX
-                                                                   : 40;
+                                                                   : 70;
     offsets[0] = random_next(random) % 7;
     for (uint64_t r = 0; r < rows; r++)
         offsets[r + 1] = offsets[r] + (kind == RAGGED_ONE    ? 33 * 16384 + 77

@@ -522,7 +522,7 @@ static void ragged_small(const struct group *group)
 /* The other dtypes, operators and layouts. */
 static void ragged_dtypes(const struct group *group)
 {
-    static const enum ragged_kind kinds[] = {RAGGED_PARETO, RAGGED_TINY, RAGGED_BORDERS};
+    static const enum ragged_kind kinds[] = {RAGGED_PARETO, RAGGED_TINY, RAGGED_BORDERS, RAGGED_MIXED};
     for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
         for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++)
             for (unsigned i = 0; i < 3 && writes(input, output); i++) {

@@ -158,7 +158,8 @@ template <class Sum> struct any_outside {
 };
 
 /* Returns the item of an index, as scan_item_at does, but with length -1 where there is no more work, since ragged rows
- * may be empty. Rows of more than an order block are not for this kernel: they are left out, as empty ones are. */
+ * may be empty. Where each ragged row is an item, those of more than an order block are left out, as empty ones are.
+ * What is done for ragged rows makes kernels spill easily, also those that have none. */
 DEVICE struct scan_item any_item_at(const struct any_plan &plan, uint64_t index)
 {
     struct scan_item item = {};
@@ -168,11 +169,26 @@ DEVICE struct scan_item any_item_at(const struct any_plan &plan, uint64_t index)
     }
     if (!plan.offsets)
         return scan_item_at(plan.scan, index);
-    const uint64_t first = plan.offsets[index], length = plan.offsets[index + 1] - first;
-    item.input = plan.scan.input.base + (int64_t)first * plan.scan.input.stride;
-    item.output = plan.scan.output.base + (int64_t)first * plan.scan.output.stride;
-    item.sum = index;
-    item.length = length <= ORDER_BLOCK ? (int)length : 0;
+    uint32_t sum = 0;
+    if (plan.items) {
+        const struct scan_ragged_item listed = plan.items[index];
+        index = listed.row;
+        sum = listed.sum;
+        if (listed.row == SCAN_RAGGED_END) {
+            item.length = -1;
+            return item;
+        }
+    }
+    const uint64_t block = sum % SCAN_RAGGED_SUMS, begin = plan.offsets[index] + block * ORDER_BLOCK;
+    const uint64_t left = plan.offsets[index + 1] - begin;
+    if (!plan.items && left > ORDER_BLOCK)
+        return item;
+    item.input = plan.scan.input.base + (int64_t)begin * plan.scan.input.stride;
+    item.output = plan.scan.output.base + (int64_t)begin * plan.scan.output.stride;
+    item.sum = sum;
+    item.length = (int)min(left, (uint64_t)ORDER_BLOCK);
+    item.outer[0] = plan.scan.totals_pass != 0 && (plan.scan.backward[0] ? left > ORDER_BLOCK : block > 0);
+    item.outer[1] = plan.scan.totals_pass != 1 && (plan.scan.backward[1] ? left > ORDER_BLOCK : block > 0);
     return item;
 }
 

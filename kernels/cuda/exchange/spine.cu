@@ -24,17 +24,21 @@ cudaError_t scan_level_launch(const void *kernel, void *level, uint64_t sums_per
                                           dim3(SPINE_LEVEL_THREADS), arguments, 0, stream));
 }
 
-cudaError_t scan_spine_launch(const struct scan_spine *spine, bool backward, void *sums, uint64_t sums_per_row,
-                              uint64_t rows, uint64_t blocks, cudaStream_t stream)
+cudaError_t scan_spine_launch(const struct scan_spine *spine, bool backward, void *sums, struct scan_spine_rows rows,
+                              cudaStream_t stream)
 {
-    if (scan_level_is_alone(blocks, rows)) {
-        void *arguments[] = {&sums, &sums_per_row, &rows, &blocks};
-        return scan_kernel_launch(spine->kernels[backward], scan_least(rows, SCAN_GRID_MAX), SPINE_THREADS, arguments,
-                                  0, stream);
+    if (scan_level_is_alone(rows.blocks, rows.rows)) {
+        void *arguments[] = {&sums, &rows};
+        return scan_kernel_launch(spine->kernels[backward], scan_least(rows.rows, SCAN_GRID_MAX), SPINE_THREADS,
+                                  arguments, 0, stream);
     }
-    void *const groups = (char *)sums + blocks * spine->sum_bytes;
-    cudaError_t error = scan_level_launch(spine->ups[backward], sums, sums_per_row, rows, blocks, stream);
+    void *const groups = (char *)sums + rows.blocks * spine->sum_bytes;
+    struct scan_spine_rows above = rows;
+    above.blocks = scan_groups(rows.blocks);
+    cudaError_t error =
+        scan_level_launch(spine->ups[backward], sums, rows.sums_per_row, rows.rows, rows.blocks, stream);
     if (!error)
-        error = scan_spine_launch(spine, backward, groups, sums_per_row, rows, scan_groups(blocks), stream);
-    return error ? error : scan_level_launch(spine->downs[backward], sums, sums_per_row, rows, blocks, stream);
+        error = scan_spine_launch(spine, backward, groups, above, stream);
+    return error ? error
+                 : scan_level_launch(spine->downs[backward], sums, rows.sums_per_row, rows.rows, rows.blocks, stream);
 }

@@ -60,10 +60,11 @@ template <class T> DEVICE T *level_at(T *sums, uint64_t *members, int depth)
 
 /* The spine of rows, one thread block per row at a time. */
 template <class Sum, bool Backward>
-__global__ void spine_kernel(typename Sum::sum *sums, uint64_t sums_per_row, uint64_t rows, uint64_t blocks)
+__global__ void spine_kernel(typename Sum::sum *sums, const __grid_constant__ struct scan_spine_rows rows)
 {
-    for (uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-        typename Sum::sum *bottom = sums + row * sums_per_row;
+    for (uint64_t row = blockIdx.x; row < rows.rows; row += gridDim.x) {
+        typename Sum::sum *bottom = sums + row * rows.sums_per_row;
+        const uint64_t blocks = rows.block_counts ? rows.block_counts[row] : rows.blocks;
         int depth = 0;
         for (;; depth++) {
             uint64_t members = blocks;

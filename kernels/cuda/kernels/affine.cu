@@ -88,11 +88,12 @@ cudaError_t scan_affine_load(struct scan_device *device)
     return error;
 }
 
-static struct any_plan any_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count, bool ahead)
+static struct any_plan any_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count,
+                                   const struct scan_ragged_rows *ragged, bool ahead)
 {
     struct scan_plan scan = scan_plan_of(rows, first, count);
     scan.ahead = ahead;
-    return scan_any_layout_plan_of(&rows->rule, &scan, rows->offsets ? rows->device_offsets + first : NULL);
+    return scan_any_layout_plan_of(&rows->rule, &scan, ragged);
 }
 
 static int most_of(int a, int b)
@@ -102,22 +103,22 @@ static int most_of(int a, int b)
 
 /* Plans. Where a kernel prefetches, samples' shared memory has vectors for coefficients and results, too. */
 
-static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count, bool ahead,
-                      struct affine_one_plan *plan)
+static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count,
+                      const struct scan_ragged_rows *ragged, bool ahead, struct affine_one_plan *plan)
 {
-    plan->samples = any_plan_of(rows, first, count, ahead);
+    plan->samples = any_plan_of(rows, first, count, ragged, ahead);
     plan->coefficient = rows->rule.coefficient;
     plan->whole = codec_is_integer(rows->rule.input) ? (uint64_t)(int64_t)rows->rule.coefficient : 0;
     if (!ahead)
         plan->samples.scan.smem = ANY_SMEM(any_widest(plan->samples));
 }
 
-static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count, bool ahead,
-                      struct affine_each_plan *plan)
+static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count,
+                      const struct scan_ragged_rows *ragged, bool ahead, struct affine_each_plan *plan)
 {
     const struct scan_rows coefficients = select_coefficient_rows(rows);
-    plan->samples = any_plan_of(rows, first, count, ahead);
-    plan->coefficients = any_plan_of(&coefficients, first, count, ahead);
+    plan->samples = any_plan_of(rows, first, count, ragged, ahead);
+    plan->coefficients = any_plan_of(&coefficients, first, count, ragged, ahead);
     const int read = affine_eaches[accumulator_number(&rows->rule)][is_wide(&rows->rule)].vectors;
     const int stage = WORDS_STAGE(plan->samples.output_bytes);
     plan->samples.scan.smem = WORDS_VECTORS(plan->samples.input_bytes) +
@@ -129,7 +130,7 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
 template <class Plan> static cudaError_t together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
 {
     const auto make = [](const struct scan_part &part, Plan *plan) -> struct batch_part {
-        plan_make(part.rows, part.first, part.count, false, plan);
+        plan_make(part.rows, part.first, part.count, NULL, false, plan);
         return {part.count, scan_warps(part.rows->length), plan->samples.scan.smem};
     };
     return batches_launch<Plan>(kernel_of(scan_affine_number(parts->rows)), parts, count, stream, make);
@@ -202,7 +203,7 @@ template <class Plan> static cudaError_t scan_by(const struct scan_call *call)
     const bool ahead = call->path != SELECT_AFFINE && call->path != SELECT_RAGGED_AFFINE;
     Plan plan = {};
     struct scan_plan *scan = &plan.samples.scan;
-    plan_make(call->rows, call->first, call->count, ahead, &plan);
+    plan_make(call->rows, call->first, call->count, call->ragged, ahead, &plan);
     int resident;
     cudaError_t error = room_find(call, kernel, scan, &resident);
     if (error || resident == 0)
@@ -213,7 +214,7 @@ template <class Plan> static cudaError_t scan_by(const struct scan_call *call)
         return error;
     if (call->path == SELECT_AFFINE_GRID)
         return launch_long(call, kernel, &plan, resident, workspace);
-    return scan_with_spine(scan_affine_spine(rule), scan, workspace, call->range, call->stream, [&] {
+    return scan_with_spine(scan_affine_spine(rule), scan, call->ragged, workspace, call->range, call->stream, [&] {
         plan_follow(&plan);
         return batch_launch_alone(call->device, kernel, resident, &plan, scan, call->stream);
     });

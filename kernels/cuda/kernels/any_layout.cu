@@ -85,7 +85,7 @@ static int smem_of(const struct any_plan *plan)
 }
 
 struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
-                                        const uint64_t *offsets)
+                                        const struct scan_ragged_rows *ragged)
 {
     struct any_plan plan = {};
     plan.scan = *scan;
@@ -98,7 +98,8 @@ struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const stru
     plan.wide[1] = rule->intermediate == SCAND_DTYPE_F64;
     plan.flip = operator_flip(rule->op, rule->input);
     plan.zero = codec_is_integer(rule->input) ? operator_empty_whole(rule->op, rule->input) ^ plan.flip : 0;
-    plan.offsets = offsets;
+    plan.offsets = ragged ? ragged->offsets : NULL;
+    plan.items = ragged ? ragged->items : NULL;
     plan.demean = rule->demean;
     plan.scan.smem = smem_of(&plan);
     return plan;
@@ -160,19 +161,17 @@ cudaError_t scan_any_layout_means(const struct scan_call *call, struct any_plan 
     return call->range && !range_is_mean(call->range) ? cudaSuccess : totals_make(call, scan, totals);
 }
 
-/* Ragged rows are items as they are. */
 cudaError_t scan_any_layout(const struct scan_call *call)
 {
     const struct scan_rows *rows = call->rows;
     const struct any_layout *any_layout = any_of(&rows->rule);
     struct scan_plan scan = call->plan;
     scan.ahead = call->path == SELECT_ANY_LAYOUT_PREFETCH || call->path == SELECT_RAGGED_ANY_LAYOUT_PREFETCH;
-    struct any_plan plan =
-        scan_any_layout_plan_of(&rows->rule, &scan, rows->offsets ? rows->device_offsets + call->first : NULL);
+    struct any_plan plan = scan_any_layout_plan_of(&rows->rule, &scan, call->ragged);
     void *workspace = call->workspace;
     cudaError_t error = scan_any_layout_means(call, &plan, &workspace);
     if (error || (call->range && range_is_mean(call->range)))
         return error;
-    return scan_with_spine(&any_layout->spine, &plan.scan, workspace, call->range, call->stream,
+    return scan_with_spine(&any_layout->spine, &plan.scan, call->ragged, workspace, call->range, call->stream,
                            [&] { return launch(call, any_layout, &plan); });
 }

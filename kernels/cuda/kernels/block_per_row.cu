@@ -127,6 +127,6 @@ cudaError_t scan_block_per_row(const struct scan_call *call)
 {
     const struct scan_rule *rule = &call->rows->rule;
     struct scan_plan plan = call->plan;
-    return scan_with_spine(scan_any_layout_spine(rule), &plan, call->workspace, call->range, call->stream,
+    return scan_with_spine(scan_any_layout_spine(rule), &plan, call->ragged, call->workspace, call->range, call->stream,
                            [&] { return launch(call->device, rule, &plan, call->stream); });
 }

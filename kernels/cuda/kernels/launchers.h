@@ -16,6 +16,7 @@ struct scan_call {
     enum select_path path; /* one of the launcher's */
     const struct scan_rows *rows;
     uint64_t first, count;
+    const struct scan_ragged_rows *ragged; /* items instead of these rows, where rows are ragged, or NULL */
     const struct scan_range *range;
     struct scan_plan plan;
     void *workspace;
@@ -85,10 +86,10 @@ uint64_t scan_ragged_length_max(const struct scan_device *device);
  * Parts of any_layout that others use.
  */
 
-/* The plan of kernels that read and write as it does (cuda/warp/any_leaf.cuh); `offsets` of ragged rows, or NULL. */
+/* The plan of kernels that read and write as it does (cuda/warp/any_leaf.cuh), of `ragged` rows if that is not NULL. */
 struct any_plan;
 struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
-                                        const uint64_t *offsets);
+                                        const struct scan_ragged_rows *ragged);
 
 /* Where the means of rows of several order blocks are taken away: queues what they are computed from, the totals of
  * these rows forward in f64, at the beginning of *workspace, which is made to begin behind them. All of a call whose

@@ -59,6 +59,24 @@ struct scan_plan {
 /* The bytes of the words that samples travel as. */
 int scan_word_bytes(enum scand_dtype dtype);
 
+/* An order block of a ragged row. */
+struct scan_ragged_item {
+    uint32_t row;
+    uint32_t sum; /* the index of its sum where its row has several: of each such row there are SCAN_RAGGED_SUMS */
+};
+
+/* Ragged rows in device memory, as so many items at most: after the last one come some of row SCAN_RAGGED_END. Without
+ * `items` each row is one. */
+struct scan_ragged_rows {
+    const uint64_t *offsets;
+    uint64_t item_count;
+    const struct scan_ragged_item *items;
+    uint64_t row_count;           /* where rows have 2 to ORDER_FAN order blocks: so many rows, */
+    const uint32_t *block_counts; /* and the order blocks of each */
+};
+#define SCAN_RAGGED_END  UINT32_MAX
+#define SCAN_RAGGED_SUMS (ORDER_FAN + 1)
+
 /* Rows first <= r < first + count. */
 struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count);
 

@@ -28,10 +28,11 @@ struct any_plan {
     enum scand_dtype input, output;
     int input_bytes, output_bytes; /* bytes of the words that samples travel as */
     enum scand_kind kind;
-    bool wide[SCAND_PASSES_MAX]; /* true for passes whose samples are f64 */
-    uint64_t flip;               /* sign bit of integers that are compared as signed ones, or 0 */
-    uint64_t zero;               /* value of no samples, of integers, flipped */
-    const uint64_t *offsets;     /* offsets of ragged rows, each an item; or NULL */
+    bool wide[SCAND_PASSES_MAX];          /* true for passes whose samples are f64 */
+    uint64_t flip;                        /* sign bit of integers that are compared as signed ones, or 0 */
+    uint64_t zero;                        /* value of no samples, of integers, flipped */
+    const uint64_t *offsets;              /* offsets of ragged rows; or NULL */
+    const struct scan_ragged_item *items; /* as in scan_ragged_rows */
     bool demean;
     const double *totals; /* totals of the rows that have several blocks, last of sums_per_row each, to demean them */
 };

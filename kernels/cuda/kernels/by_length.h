@@ -1,0 +1,44 @@
+/*
+ * Ragged rows by length, for kernels whose thread blocks take an order block each. In a launch for the rows of one
+ * class thread blocks have as many warps as these rows need; and rows of several order blocks share the launches that
+ * they need.
+ */
+#ifndef KERNELS_CUDA_KERNELS_BY_LENGTH_H
+#define KERNELS_CUDA_KERNELS_BY_LENGTH_H
+
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/select/plan.h"
+#include "kernels/order1/order.h"
+#include "kernels/scan.h"
+
+/* Classes of rows of at most an order block, half of it, a fourth, and so on, down to a tile. Then there are the order
+ * blocks of longer rows. */
+#define BY_LENGTH_CLASSES 6
+
+/* Rows of fewer are few launches as they are. Of so many at most 32 bits have the numbers. */
+#define BY_LENGTH_LEAST 64
+#define BY_LENGTH_MOST  (UINT64_C(1) << 26)
+
+/* The longest rows of several order blocks: those that one level of sums is enough for. */
+#define BY_LENGTH_LONGEST (ORDER_FAN * ORDER_BLOCK)
+
+struct by_length {
+    struct scan_ragged_rows classes[BY_LENGTH_CLASSES], longs;
+    void *sums; /* workspace for `longs` */
+};
+
+/* Loads the kernel on the current device. */
+cudaError_t scan_by_length_load(void);
+
+/* Samples that a row of a class has at most; 0 for BY_LENGTH_CLASSES. */
+uint64_t scan_by_length_longest(int kind);
+
+/* Bytes of workspace for up to `count` of these rows, if a sum takes so many. */
+uint64_t scan_by_length_bytes(const struct scan_rows *rows, uint64_t count, uint64_t sum_bytes);
+
+/* Queues the sorting of `count` rows from `first` on, and from there they are counted. Empty ones are left out, and
+ * those that are longer than BY_LENGTH_LONGEST. */
+cudaError_t scan_by_length(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
+                           struct by_length *sorted, cudaStream_t stream);
+
+#endif
