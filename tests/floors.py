@@ -60,7 +60,7 @@ ROOMS = {
     "kernels/cuda/exchange": (*BELOW_EXCHANGE, "kernels/cuda/exchange", *CUDA_HOST),
     "kernels/cuda/kernels": BELOW_KERNELS,
     "kernels/cuda": ("kernels/scan.h", "kernels/order1", "kernels/cuda"),
-    "kernels/steps": ("kernels/scan.h", "kernels/order1", "kernels/cpu", "kernels/steps"),
+    "kernels/steps": ("kernels/scan.h", "kernels/order1", "kernels/cpu", "kernels/cuda/ptx.cuh", "kernels/steps"),
     "kernels/tutorial": ("kernels/scan.h", "kernels/order1", "kernels/steps", "kernels/tutorial"),
 }
 
