@@ -242,6 +242,17 @@ DEVICE void cp_async_16_zfill(unsigned target, const void *source, int size)
 #endif
 }
 
+/* cp.async.bulk from device memory to shared memory, both aligned to 16 bytes; an mbarrier counts the bytes: 9.0. */
+DEVICE void bulk_load(unsigned target, const void *source, int bytes, unsigned mbarrier)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 :
+                 : "r"(target), "l"(source), "r"(bytes), "r"(mbarrier)
+                 : "memory");
+#endif
+}
+
 /* cp.async.bulk from shared memory to device memory, both aligned to 16 bytes: 9.0. */
 DEVICE void bulk_store(void *target, unsigned source, int bytes)
 {

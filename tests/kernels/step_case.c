@@ -147,6 +147,8 @@ static double sample(const struct step_case_operand *asked, uint64_t *random)
         return special(random);
     case STEP_SPREAD:
         return ldexp(noise(random), (int)(random_next(random) % 40) - 20);
+    case STEP_TINY:
+        return random_next(random) % 2 ? 0x1p-100 : -0x1p-100;
     case STEP_ONES:
         return random_next(random) % 2 ? 1 : -1;
     }

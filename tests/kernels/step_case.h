@@ -19,11 +19,12 @@
 enum step_layout { STEP_LAYOUTS(X) LAYOUT_COUNT };
 #undef X
 
-/* Floats in -1 to 1; some infinities, NaNs, zeros and denormals among them; large next to small ones; 1 and -1, so that
- * sums are exact in any order; places in a row of `below` samples and some beyond, and widths in it up to a tenth, of
- * both some whole ones. Integer operands get integers of any bits, or from 0 to below `below` where that is not 0: at
- * random, in ascending or descending order, even ones alone, or one alone. */
-enum step_fill { STEP_NOISE, STEP_SPECIALS, STEP_SPREAD, STEP_ONES, STEP_PLACES, STEP_WIDTHS };
+/* Floats in -1 to 1; some infinities, NaNs, zeros and denormals among them; large next to small ones; 2^-100
+ * and -2^-100, whose products are 0 or -0 in f32; 1 and -1, so that sums are exact in any order; places in a row of
+ * `below` samples and some beyond, and widths in it up to a tenth, of both some whole ones. Integer operands get
+ * integers of any bits, or from 0 to below `below` where that is not 0: at random, in ascending or descending order,
+ * even ones alone, or one alone. */
+enum step_fill { STEP_NOISE, STEP_SPECIALS, STEP_SPREAD, STEP_TINY, STEP_ONES, STEP_PLACES, STEP_WIDTHS };
 enum step_order { STEP_RANDOM, STEP_ASCENDING, STEP_DESCENDING, STEP_EVEN, STEP_SAME, STEP_ORDER_COUNT };
 
 struct step_case_operand {

@@ -109,28 +109,32 @@ struct shape {
     uint64_t rows, length, taps;
 };
 
-static void check_filled(struct shape shape, enum convolve_mode mode, bool wide, const enum scand_dtype dtypes[3],
-                         enum step_fill fill)
+/* Layouts are those of input and output. */
+static void check_laid_out(struct shape shape, enum convolve_mode mode, bool wide, const enum scand_dtype dtypes[3],
+                           enum step_fill fill, const enum step_layout layouts[2])
 {
     const bool correlate = random_next(&seed) % 2;
     const struct convolve params = convolve_params(correlate, mode, shape.taps, wide);
-    struct step_case c = {.kernel = &convolve_kernel,
-                          .params = &params,
-                          .params_bytes = sizeof params,
-                          .row_count = shape.rows,
-                          .input = {.dtype = dtypes[0],
-                                    .length = shape.length,
-                                    .layout = random_next(&seed) % LAYOUT_COUNT,
-                                    .fill = fill},
-                          .output = {.dtype = dtypes[1],
-                                     .length = length_of(mode, shape.length, shape.taps),
-                                     .layout = random_next(&seed) % LAYOUT_SHARED},
-                          .further[0] = {.given = true,
-                                         .dtype = dtypes[2],
-                                         .length = shape.taps,
-                                         .layout = random_next(&seed) % 2 ? LAYOUT_SHARED : LAYOUT_PITCHED,
-                                         .fill = fill}};
+    struct step_case c = {
+        .kernel = &convolve_kernel,
+        .params = &params,
+        .params_bytes = sizeof params,
+        .row_count = shape.rows,
+        .input = {.dtype = dtypes[0], .length = shape.length, .layout = layouts[0], .fill = fill},
+        .output = {.dtype = dtypes[1], .length = length_of(mode, shape.length, shape.taps), .layout = layouts[1]},
+        .further[0] = {.given = true,
+                       .dtype = dtypes[2],
+                       .length = shape.taps,
+                       .layout = random_next(&seed) % 2 ? LAYOUT_SHARED : LAYOUT_PITCHED,
+                       .fill = fill}};
     CHECK(step_case_check(&c, &seed));
+}
+
+static void check_filled(struct shape shape, enum convolve_mode mode, bool wide, const enum scand_dtype dtypes[3],
+                         enum step_fill fill)
+{
+    const enum step_layout layouts[2] = {random_next(&seed) % LAYOUT_COUNT, random_next(&seed) % LAYOUT_SHARED};
+    check_laid_out(shape, mode, wide, dtypes, fill, layouts);
 }
 
 static void check(struct shape shape, enum convolve_mode mode)
@@ -185,6 +189,22 @@ static void many_samples(void)
             check(shapes[i], mode);
 }
 
+/* Rows that a GPU takes by strips, if the outputs are whole vectors too; and such of 513 taps, that it does not. */
+static void whole_vectors(void)
+{
+    static const enum scand_dtype f32[3] = {SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_DTYPE_F32};
+    static const enum step_layout dense[2] = {LAYOUT_DENSE, LAYOUT_DENSE};
+    static const enum step_fill fills[] = {STEP_NOISE, STEP_SPECIALS, STEP_TINY};
+    static const uint64_t lengths[] = {1024, 1284, 5000};
+    static const uint64_t taps[] = {1, 2, 3, 4, 5, 23, 24, 25, 31, 32, 64, 255, 256, 509, 512, 513};
+    for (unsigned i = 0; i < COUNT(lengths); i++)
+        for (unsigned k = 0; k < COUNT(taps); k++)
+            for (unsigned n = 0; n < COUNT(fills); n++) {
+                const enum convolve_mode mode = random_next(&seed) % 2 ? CONVOLVE_SAME : random_next(&seed) % 3;
+                check_laid_out((struct shape){3, lengths[i], taps[k]}, mode, false, f32, fills[n], dense);
+            }
+}
+
 static void ragged_rows(void)
 {
     for (unsigned i = 0; i < 8; i++) {
@@ -213,9 +233,9 @@ static void ragged_rows(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(each_mode),    TEST(taps_outside), TEST(adjoints),
-                                        TEST(every_dtype),  TEST(few_taps),     TEST(many_taps),
-                                        TEST(many_samples), TEST(ragged_rows),  TEST_END};
+    static const struct test tests[] = {
+        TEST(each_mode), TEST(taps_outside), TEST(adjoints),      TEST(every_dtype), TEST(few_taps),
+        TEST(many_taps), TEST(many_samples), TEST(whole_vectors), TEST(ragged_rows), TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }

@@ -6,6 +6,7 @@
  */
 #include "convolve.h"
 #include "kernels/steps/step.cuh"
+#include "strips.cuh"
 
 #define WARPS   4
 #define OUTPUTS 8
@@ -340,6 +341,12 @@ extern "C" int convolve_launch(const struct step_rows *rows, const void *params,
                                uint64_t begin, uint64_t end, void *stream)
 {
     const struct convolve convolve = *(const struct convolve *)params;
+    if (strips_can(rows, &convolve, tiles)) {
+        const cudaError_t error = strips_launch(rows, &convolve, tiles, begin, end, (cudaStream_t)stream);
+        if (error != cudaErrorInvalidValue)
+            return error;
+        cudaGetLastError();
+    }
     const bool f32 = are_plain(rows, SCAND_DTYPE_F32), f64 = are_plain(rows, SCAND_DTYPE_F64);
     return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
         const cudaStream_t on = (cudaStream_t)stream;
