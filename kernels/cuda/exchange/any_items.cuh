@@ -187,6 +187,7 @@ DEVICE struct scan_item any_item_at(const struct any_plan &plan, uint64_t index)
     item.output = plan.scan.output.base + (int64_t)begin * plan.scan.output.stride;
     item.sum = sum;
     item.length = (int)min(left, (uint64_t)ORDER_BLOCK);
+    static_assert(SCAND_PASSES_MAX == 2, "passes are named one by one");
     item.outer[0] = plan.scan.totals_pass != 0 && (plan.scan.backward[0] ? left > ORDER_BLOCK : block > 0);
     item.outer[1] = plan.scan.totals_pass != 1 && (plan.scan.backward[1] ? left > ORDER_BLOCK : block > 0);
     return item;
