@@ -46,9 +46,9 @@ if(architectures STREQUAL "all")
 elseif(NOT architectures)
     scand_own_architectures(architectures)
     if(NOT architectures)
-        set(architectures 80-real 75-virtual)
-        message(STATUS "No GPU here: kernels for 8.0 to 8.9, and PTX, which others compile when a daemon first starts there. "
-                       "SCAND_CUDA_ARCHITECTURES=all or, for one, =90-real compiles them now")
+        set(architectures 80) # code and PTX of one, so that files are compiled once
+        message(STATUS "No GPU here: kernels for 8.0 to 8.9, and PTX, which later ones compile when a daemon first starts there. "
+                       "SCAND_CUDA_ARCHITECTURES=all or, for one, =90-real compiles them now; 7.5 needs =75")
     endif()
 endif()
 set(CMAKE_CUDA_ARCHITECTURES ${architectures})

@@ -223,7 +223,7 @@ int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out
         e = cuda_init(self);
     if (e != cudaSuccess) {
         free(self);
-        return error_set(error, -EIO, "CUDA device %d does not start: %s", index, cudaGetErrorString(e));
+        return cuda_refuse_start(index, e, error);
     }
     *out = &self->device;
     return 0;

@@ -49,6 +49,20 @@ static const char *list_names(int count, char *out, size_t size)
     return out;
 }
 
+int cuda_refuse_start(int index, cudaError_t e, struct error *error)
+{
+    int major = 0, minor = 0;
+    if (e != cudaErrorNoKernelImageForDevice)
+        return error_set(error, -EIO, "CUDA device %d does not start: %s", index, cudaGetErrorString(e));
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index);
+    return error_set(
+        error, -EIO,
+        "this scand has no kernels for CUDA device %d, which is of compute capability %d.%d (scand --version "
+        "names those that it has); build it with SCAND_CUDA_ARCHITECTURES=%d%d or =all",
+        index, major, minor, major, minor);
+}
+
 int cuda_refuse_index(int index, struct error *error)
 {
     char names[LIMIT_ERROR_BYTES / 2];
