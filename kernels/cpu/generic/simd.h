@@ -24,6 +24,14 @@
 #define F64_LANES (CPU_VECTOR_BYTES / 8)
 #define INLINE    static inline __attribute__((always_inline))
 
+/* A function of which each combination of forms and kinds has a copy, so that compilers find constants in it; but where
+ * code is to be small, there is one for all. */
+#ifdef __OPTIMIZE_SIZE__
+#define COPIED static __attribute__((noinline))
+#else
+#define COPIED INLINE
+#endif
+
 typedef float f32_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
 typedef double f64_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
 typedef float f32_half __attribute__((vector_size(CPU_VECTOR_BYTES / 2)));
