@@ -83,12 +83,34 @@ static cudaError_t launch_tiles(const struct step *step, const struct step_kerne
     return (cudaError_t)e;
 }
 
-static uint64_t tiles_at_once(const struct step *step, const struct step_rows *rows, const struct step_tiles *tiles)
+/* Returns the tile behind the last one of a launch that begins with tile `begin`. Dense rows are shared out evenly. */
+static uint64_t end_of_launch(const struct step *step, const struct step_rows *rows, const struct step_tiles *tiles,
+                              uint64_t begin)
 {
     const uint64_t longer = rows->input.length > rows->output.length ? rows->input.length : rows->output.length;
     const double work = (double)tiles->count * (double)longer * (double)step->work;
     const uint64_t launches = 1 + (uint64_t)(work / LAUNCH_WORK);
-    return (tiles->tile_count + launches - 1) / launches;
+    const uint64_t at_once = (tiles->tile_count + launches - 1) / launches;
+    return tiles->tile_count - begin < at_once ? tiles->tile_count : begin + at_once;
+}
+
+/* Ragged rows are counted by their offsets, since the lengths of their operands are those of the line on which all of
+ * them lie, and since long rows may lie side by side. Each launch has a tile at least, however long. */
+static uint64_t end_of_ragged_launch(const struct step *step, const struct step_rows *rows,
+                                     const struct step_tiles *tiles, uint64_t begin)
+{
+    uint64_t end = begin + 1, beyond = tiles->tile_count + 1; /* of tiles that fit, of those that do not */
+    const uint64_t from = rows->offsets[step_tile_at(tiles, begin).first_row];
+    while (beyond - end > 1) {
+        const uint64_t middle = end + (beyond - end) / 2;
+        const struct step_tile last = step_tile_at(tiles, middle - 1);
+        const uint64_t samples = rows->offsets[last.first_row + last.row_count] - from;
+        if ((double)samples * (double)step->work <= LAUNCH_WORK)
+            end = middle;
+        else
+            beyond = middle;
+    }
+    return end;
 }
 
 static cudaError_t run_tiles(const struct step *step, const struct step_kernel *kernel, const struct step_rows *rows,
@@ -96,10 +118,9 @@ static cudaError_t run_tiles(const struct step *step, const struct step_kernel *
 {
     const struct step_tiles tiles =
         step_tiles_halved(kernel, step_tiles_of(kernel, rows, step->parameters, first, count), TILES_LEAST);
-    const uint64_t at_once = tiles_at_once(step, rows, &tiles);
     cudaError_t e = cudaSuccess;
     for (uint64_t begin = 0, end; begin < tiles.tile_count && e == cudaSuccess; begin = end) {
-        end = tiles.tile_count - begin < at_once ? tiles.tile_count : begin + at_once;
+        end = (rows->offsets ? end_of_ragged_launch : end_of_launch)(step, rows, &tiles, begin);
         e = launch_tiles(step, kernel, rows, &tiles, begin, end, stream);
     }
     return e;
