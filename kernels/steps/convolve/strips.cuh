@@ -262,6 +262,9 @@ static __global__ void __launch_bounds__(32 * STRIP_WARPS, STRIP_BLOCKS)
         mbarrier_init(smem_address(mbarriers + 2 * warp + lane), 1);
         fence_mbarrier_init();
         fence_proxy_async_shared();
+    }
+    __syncwarp();
+    if (lane < 2) {
         queue[2 * warp + lane] = strip_at<BACK>(rows, tiles, strips, begin, end, number + lane);
         strip_load(queue[2 * warp + lane], strips, samples, mine + lane * buffer,
                    smem_address(mbarriers + 2 * warp + lane));
