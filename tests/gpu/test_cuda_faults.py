@@ -35,10 +35,10 @@ class CudaFaults(ProcessTest):
 
     def jobs_until_lost(self, client, rows, length, most=1000):
         """Every answer is right, until there is none. How many came."""
-        memory = client.create(4 * rows * length)
         expected = pack_f32(range(1, length + 1)) * rows
         done = 0
         try:
+            memory = client.create(4 * rows * length)
             while done < most:
                 memory.write(pack_f32([1] * length) * rows)
                 client.call("job.submit", scan(tensor(memory.buffer, [rows, length])))

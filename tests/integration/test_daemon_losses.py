@@ -56,18 +56,26 @@ class Losses(ProcessTest):
                     self.assertIn("total_us", client.wait(10 + i))
                 self.loses(client)
 
+    def open_work(self, daemon):
+        """Jobs of which some are open when the daemon counts them, and what it counts. A fast device may have done them by then."""
+        for _ in range(100):
+            work = Work(daemon, 200)
+            counts = work.client.call("server.stats")
+            if counts["jobs_open"]:
+                return work, counts
+        self.fail(f"200 jobs were always done at once: {counts}")
+
     def test_worker_is_killed(self):
         with Daemon() as daemon:
             for restarts in range(1, 4):
-                work, idle = Work(daemon, 200), daemon.client()  # a GPU takes 0.3 ms for each
-                worker, before = daemon.worker(), work.client.call("server.stats")  # after all that it has submitted
+                worker, idle = daemon.worker(), daemon.client()
+                work, before = self.open_work(daemon)
                 os.kill(worker, signal.SIGKILL)
                 with daemon.client() as early:  # waits for the next worker
                     after = early.call("server.stats")
                 counts = ("restarts", "clients_accepted", "clients_open", "jobs_open", "host_bytes", "device_bytes")
                 accepted = before["clients_accepted"] + 1
                 self.assertEqual([after[name] for name in counts], [restarts, accepted, 1, 0, 0, 0])
-                self.assertGreater(before["jobs_open"], 0)
                 self.assertEqual(after["jobs_submitted"], before["jobs_submitted"])
                 ended = sum(after[name] for name in ("jobs_done", "jobs_failed", "jobs_cancelled"))
                 self.assertEqual(ended, after["jobs_submitted"])
