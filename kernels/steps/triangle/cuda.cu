@@ -1,96 +1,15 @@
 /*
- * A strip is a part of a row. Some lanes of a warp, or the warps of a thread block, go along a strip segment by
- * segment, a leaf for each lane. Since an output is made of the sums of three segments at the same place, a thread has
- * all sums of its outputs in registers. Samples are read once, but for the segments on either side of a strip.
+ * Triangles and boxes on a GPU. Dense rows of a known dtype go by walk.cuh; others, and those with half-widths of their
+ * own, by triangle_strips; short half-widths by sums of taps.
  */
-#include "sums.cuh"
+#include "walk.cuh"
 
-#define THREADS_MAX    (WARPS_MAX * WARP)
-#define BLOCKS         2  /* of the longest segments on a multiprocessor: with fewer registers they are slower */
-#define SEGMENTS_LEAST 48 /* of a strip: two more are summed for it */
-#define SEGMENTS_AHEAD 2  /* behind the one that is loaded, which the L2 cache is asked for */
-#define SEGMENTS_MOST  (UINT64_C(1) << 20)
-#define PARTS_MAX      1024
-#define SEGMENTS       3 /* whose sums are kept where outputs have their own half-widths */
-
-/* How samples and outputs reach a thread: a leaf in words of QUAD samples; through shared memory, so that threads that
- * read and write are side by side; likewise, with outputs that have half-widths of their own. */
-enum reach { WORDS, STAGED, OWN };
-#define QUAD 4
-static_assert(TRIANGLE_LEAF % QUAD == 0, "a leaf is words");
+#define PARTS_MAX 1024
+#define SEGMENTS  3 /* whose sums are kept where outputs have their own half-widths */
 
 static __device__ __forceinline__ int after(int slot)
 {
     return slot + 1 < SEGMENTS ? slot + 1 : 0;
-}
-
-/* `count` segments from number `from` on. */
-struct range {
-    int from;
-    unsigned count;
-
-    static __device__ __forceinline__ struct range of(int from, int end)
-    {
-        return {from, end > from ? (unsigned)(end - from) : 0};
-    }
-    __device__ __forceinline__ bool has(int n) const
-    {
-        return (unsigned)(n - from) < count;
-    }
-};
-
-/* Outputs begin <= i < end of a row, whose segments are summed from the one before the first of them on, so many. */
-template <enum scand_dtype Dtype> struct strip {
-    struct line<Dtype> line;
-    int64_t begin, end, first;
-    int64_t kept_from, kept_to;
-    int segments;
-    struct range inside;     /* segments whose samples are all the row's */
-    struct range whole;      /* segments behind those whose outputs are all written and kept */
-    const char *half_widths; /* of the row's outputs that have their own */
-
-    /* The first sample of a segment. */
-    __device__ __forceinline__ int64_t at(int number, const struct triangle &triangle) const
-    {
-        return first + (int64_t)number * (int)triangle.half_width;
-    }
-    __device__ __forceinline__ int segments_until(int64_t i, int64_t size) const
-    {
-        return (int)min(max((i - first) / size, INT64_C(0)), (int64_t)INT32_MAX - 1);
-    }
-};
-
-/* Strip `number` of a tile, of `count` if the tile is one row: else a row is a strip. */
-template <enum scand_dtype Dtype>
-static __device__ __forceinline__ struct strip<Dtype>
-strip_of(const struct step_rows &rows, const struct triangle &triangle, const struct step_tile &tile, uint64_t number,
-         uint64_t count) {
-    const int64_t size = triangle.half_width;
-    const struct step_operand *half_widths = &rows.further[TRIANGLE_HALF_WIDTHS];
-    struct strip<Dtype> strip;
-    const uint64_t row = tile.first_row + (tile.row_count == 1 ? 0 : number);
-    uint64_t kept_from, kept_to;
-    strip.line = line<Dtype>::of(rows, row);
-    strip.begin = (int64_t)tile.begin;
-    strip.end = (int64_t)step_end(&rows, &tile, row);
-    strip.half_widths = half_widths->origin ? step_row(&rows, half_widths, row) : NULL;
-    int64_t first = strip.begin / size, last = strip.end > strip.begin ? (strip.end - 1) / size + 1 : first;
-    if (tile.row_count == 1) {
-        const int64_t segments = last - first;
-        last = first + segments * ((int64_t)number + 1) / (int64_t)count;
-        first += segments * (int64_t)number / (int64_t)count;
-    }
-    triangle_kept(&triangle, (uint64_t)strip.line.length, &kept_from, &kept_to);
-    strip.kept_from = (int64_t)kept_from;
-    strip.kept_to = (int64_t)kept_to;
-    strip.begin = max(strip.begin, first *size);
-    strip.end = min(strip.end, last *size);
-    strip.first = (first - 1) * size;
-    strip.segments = last > first ? (int)(last - first) + 2 : 0;
-    strip.inside = range::of(first == 0, strip.segments_until(strip.line.length, size));
-    strip.whole = range::of(strip.segments_until(max(strip.begin, strip.kept_from) + size - 1, size) + 1,
-                            strip.segments_until(min(strip.end, strip.kept_to), size) + 1);
-    return strip;
 }
 
 /*
@@ -98,18 +17,19 @@ strip_of(const struct step_rows &rows, const struct triangle &triangle, const st
  * `apart` from each other.
  */
 
-/* Samples of which some may lie beyond the row. They are found one by one, as segments like it are few. */
+/* Samples of which some may lie beyond the row. All are on their way at once. */
 template <enum scand_dtype Dtype>
 static __device__ __forceinline__ void load_beyond(const struct strip<Dtype> &strip, const struct triangle &triangle,
                                                    int64_t at, int r, int apart,
                                                    typename line<Dtype>::sample x[TRIANGLE_LEAF])
 {
-#pragma unroll 1
-    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart) {
-        const auto sample = r < (int)triangle.half_width ? strip.line.beyond(triangle.boundary, at + r) : 0;
+    const int64_t length = strip.line.length;
+    const bool reflects = triangle.boundary == BOUNDARY_REFLECT;
 #pragma unroll
-        for (int n = 0; n < TRIANGLE_LEAF; n++) /* with constants, so that x stays in registers */
-            x[n] = n == k ? sample : x[n];
+    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart) {
+        const int64_t i = at + r;
+        const bool has = r < (int)triangle.half_width && (reflects || (i >= 0 && i < length));
+        x[k] = has ? strip.line.inside(turned(i, length)) : 0;
     }
 }
 
@@ -118,70 +38,10 @@ static __device__ __forceinline__ void load_apart(const struct strip<Dtype> &str
                                                   int64_t at, int r, int apart,
                                                   typename line<Dtype>::sample x[TRIANGLE_LEAF])
 {
-    const char *from = strip.line.from + (at + r) * strip.line.from_stride;
+    const char *from = strip.line.from + (at + r) * strip.line.from_stride();
 #pragma unroll
-    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart, from += apart * strip.line.from_stride)
+    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart, from += apart * strip.line.from_stride())
         x[k] = r < (int)triangle.half_width ? strip.line.get(from) : 0;
-}
-
-/* QUAD samples in memory. */
-template <enum scand_dtype Dtype> struct alignas(Dtype == SCAND_DTYPE_F16 ? 8 : 16) quad {
-    using word = std::conditional_t<Dtype == SCAND_DTYPE_F64, uint64_t,
-                                    std::conditional_t<Dtype == SCAND_DTYPE_F32, uint32_t, uint16_t>>;
-    word words[QUAD];
-};
-
-/* A leaf, from the r-th sample of a segment of so many on. */
-template <enum scand_dtype Dtype>
-static __device__ __forceinline__ void load_words(const char *leaf, int r, int size,
-                                                  typename line<Dtype>::sample x[TRIANGLE_LEAF])
-{
-#pragma unroll
-    for (int w = 0; w < TRIANGLE_LEAF / QUAD; w++) {
-        quad<Dtype> words = {};
-        if (r + w * QUAD < size)
-            words = ((const quad<Dtype> *)leaf)[w];
-#pragma unroll
-        for (int q = 0; q < QUAD; q++)
-            x[w * QUAD + q] = line<Dtype>::decode(words.words[q]);
-    }
-}
-
-template <enum scand_dtype Dtype>
-static __device__ __forceinline__ void store_words(char *leaf, int r, int size,
-                                                   typename line<Dtype>::sample y[TRIANGLE_LEAF])
-{
-    bool has_nan = false;
-#pragma unroll
-    for (int q = 0; q < TRIANGLE_LEAF; q += 2)
-        has_nan |= (y[q] != y[q]) | (y[q + 1] != y[q + 1]);
-    if (has_nan) /* which are few: a look at all of them takes less than at each */
-#pragma unroll
-        for (int q = 0; q < TRIANGLE_LEAF; q++)
-            y[q] = line<Dtype>::one_nan(y[q]);
-#pragma unroll
-    for (int w = 0; w < TRIANGLE_LEAF / QUAD; w++) {
-        quad<Dtype> words;
-#pragma unroll
-        for (int q = 0; q < QUAD; q++)
-            words.words[q] = line<Dtype>::encode_number(y[w * QUAD + q]);
-        if (r + w * QUAD < size)
-            ((quad<Dtype> *)leaf)[w] = words;
-    }
-}
-
-/* Samples of the segment `number` of a strip. */
-template <enum reach Reach, enum scand_dtype Dtype>
-static __device__ __forceinline__ void load_samples(const struct strip<Dtype> &strip, const struct triangle &triangle,
-                                                    int number, const char *leaf, int r, int apart,
-                                                    typename line<Dtype>::sample x[TRIANGLE_LEAF])
-{
-    if (!strip.inside.has(number))
-        load_beyond(strip, triangle, strip.at(number, triangle), r, apart, x);
-    else if constexpr (Reach == WORDS)
-        load_words<Dtype>(leaf, r, (int)triangle.half_width, x);
-    else
-        load_apart(strip, triangle, strip.at(number, triangle), r, apart, x);
 }
 
 /* Outputs of which some may not be the strip's, or not kept. */
@@ -251,19 +111,49 @@ static __device__ __forceinline__ double output_of_segments(const struct ring &r
                            r % TRIANGLE_LEAF);
 }
 
-/* The half-widths of a thread's outputs, on their way all at once; those that are out of range are 0. */
+/* Half-widths of 4 bytes, as they mostly are, on their way all at once. */
+template <enum scand_dtype Dtype>
+static __device__ __forceinline__ void load_width_words(const struct strip<Dtype> &strip,
+                                                        const struct step_operand &half_widths, int size, int64_t at,
+                                                        int r, int apart, uint32_t widths[TRIANGLE_LEAF])
+{
+    uint32_t words[TRIANGLE_LEAF];
+    const char *from = strip.half_widths + (at + r) * half_widths.stride;
+#pragma unroll
+    for (int k = 0; k < TRIANGLE_LEAF; k++) {
+        const int64_t i = at + r + k * apart;
+        words[k] = r + k * apart < size && i >= strip.begin && i < strip.end
+                       ? *(const uint32_t *)(from + k * apart * half_widths.stride)
+                       : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < TRIANGLE_LEAF; k++) /* a negative one is out of range as any other */
+        widths[k] = words[k] <= (uint32_t)size ? words[k] : 0;
+}
+
+/* Those that are out of range are 0. */
 template <enum scand_dtype Dtype>
 static __device__ __forceinline__ void load_half_widths(const struct strip<Dtype> &strip,
                                                         const struct step_operand &half_widths, int size, int64_t at,
                                                         int r, int apart, uint32_t widths[TRIANGLE_LEAF])
 {
+    const unsigned bytes = codec_bytes(half_widths.dtype);
+    const bool is_aligned = (((uintptr_t)strip.half_widths | (uintptr_t)half_widths.stride) & (bytes - 1)) == 0;
+    if (is_aligned && bytes == 4)
+        load_width_words(strip, half_widths, size, at, r, apart, widths);
+    else {
+#pragma unroll 1
+        for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart) {
+            const int64_t i = at + r;
+            uint32_t w = 0;
+            if (r < size && i >= strip.begin && i < strip.end) {
+                const uint64_t width =
+                    step_decode_integer(half_widths.dtype, strip.half_widths + i * half_widths.stride);
+                w = width <= (uint64_t)size ? (uint32_t)width : 0;
+            }
 #pragma unroll
-    for (int k = 0; k < TRIANGLE_LEAF; k++, r += apart) {
-        const int64_t i = at + r;
-        widths[k] = 0;
-        if (r < size && i >= strip.begin && i < strip.end) {
-            const uint64_t width = step_decode_integer(half_widths.dtype, strip.half_widths + i * half_widths.stride);
-            widths[k] = width <= (uint64_t)size ? (uint32_t)width : 0;
+            for (int n = 0; n < TRIANGLE_LEAF; n++)
+                widths[n] = n == k ? w : widths[n];
         }
     }
 }
@@ -289,47 +179,6 @@ static __device__ __forceinline__ void write_own_outputs(const struct strip<Dtyp
     }
 }
 
-/* What a thread keeps of the last two segments for the outputs at its places: of a triangle the sums behind less twice
- * those here, and those here; of a box the sums that follow on the places, of both. */
-struct kept {
-    double behind[TRIANGLE_LEAF], here[TRIANGLE_LEAF];
-};
-
-/* The line of the segment whose outputs are made, as the leaf needs it. */
-struct line_of_leaf {
-    double at, slope;
-};
-
-/* Makes the outputs of the segment before this one, which is summed from the carry on. Returns what the leaf leaves. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape>
-static __device__ __forceinline__ struct triangle_sums
-outputs_of_leaf(double scale, const typename line<Dtype>::sample leaf[TRIANGLE_LEAF], const struct carry &carry,
-                bool is_last, struct line_of_leaf along, struct kept *kept,
-                typename line<Dtype>::sample y[TRIANGLE_LEAF])
-{
-    using sample = typename line<Dtype>::sample;
-    struct triangle_sums sums = carry.into;
-#pragma unroll
-    for (int q = 0; q < TRIANGLE_LEAF; q++) {
-        if constexpr (Shape == TRIANGLE_BOX) {
-            y[q] = (sample)(((sums.single - kept->behind[q]) + along.at) * scale);
-            sums = add<Shape>(sums, (double)leaf[q]);
-            kept->behind[q] = kept->here[q];
-            kept->here[q] = q < TRIANGLE_LEAF - 1 || is_last ? sums.single : carry.next;
-        } else {
-            const double e = sums.twice;
-            y[q] = (sample)(((kept->behind[q] + e) + fma(along.slope, (double)q, along.at)) * scale);
-            if constexpr (line<Dtype>::narrow) /* as below, since twice a sum of theirs is exact */
-                kept->behind[q] = fma(-2.0, e, kept->here[q]);
-            else
-                kept->behind[q] = kept->here[q] - 2 * e;
-            kept->here[q] = e;
-            sums = add<Shape>(sums, (double)leaf[q]);
-        }
-    }
-    return sums;
-}
-
 /* Puts the sums of a leaf into shared memory. Returns what the leaf leaves. */
 template <enum triangle_shape Shape, class T>
 static __device__ __forceinline__ struct triangle_sums sums_of_leaf(const T leaf[TRIANGLE_LEAF],
@@ -345,23 +194,147 @@ static __device__ __forceinline__ struct triangle_sums sums_of_leaf(const T leaf
     return sums;
 }
 
-/* Strips of a tile: its rows, or as many parts of one row as make all strips short. */
-static __device__ __forceinline__ uint64_t strips_of(const struct step_rows &rows, const struct step_tile &tile,
-                                                     const struct triangle &triangle, unsigned side_by_side)
-{
-    if (tile.row_count > 1)
-        return tile.row_count;
-    const uint64_t samples = step_end(&rows, &tile, tile.first_row) - tile.begin;
-    return side_by_side * (samples / (triangle.half_width * (side_by_side * SEGMENTS_MOST)) + 1);
-}
+/* What a thread keeps of the last two segments for the outputs at its places: see outputs_of_leaf. */
+struct kept {
+    double behind[TRIANGLE_LEAF], here[TRIANGLE_LEAF];
 
-template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach>
+    __device__ __forceinline__ void swap()
+    {
+#pragma unroll
+        for (int q = 0; q < TRIANGLE_LEAF; q++) {
+            const double was = behind[q];
+            behind[q] = here[q];
+            here[q] = was;
+        }
+    }
+};
+
+/* Whose half-widths outputs have. */
+enum widths { COMMON, OWN };
+
+/* A thread's way along strips of any rows, or of rows whose outputs have half-widths of their own. Samples and outputs
+ * pass through shared memory, so that threads that read and write are side by side. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape, enum widths Widths> struct stroll {
+    using sample = typename line<Dtype>::sample;
+    static constexpr bool narrow = line<Dtype>::narrow;
+
+    const struct step_rows &rows;
+    const struct triangle &triangle;
+    const struct layout &layout;
+    const struct place &place;
+    const struct strip<Dtype> &strip;
+    struct exchange &exchange;
+    int warp, lane;
+
+    struct stage<sample> *in, *out; /* of the warp */
+    double *sums;                   /* of segments in shared memory, where outputs have their own half-widths */
+    int segments;                   /* of the strip */
+    int slot;                       /* of the next segment in `sums` */
+    struct kept kept;
+    struct triangle_sums before; /* totals of the segment two before that one */
+    sample x[TRIANGLE_LEAF];     /* its samples, on their way */
+
+    /* The first place in a segment that the thread reads and writes. */
+    __device__ __forceinline__ int first() const
+    {
+        return warp * TRIANGLE_GROUP + place.lane;
+    }
+    /* Where the strip's samples begin in a stage. */
+    __device__ __forceinline__ int staged() const
+    {
+        return place.strip * layout.lanes * TRIANGLE_LEAF;
+    }
+
+    __device__ __forceinline__ void load(int number)
+    {
+        if (number >= segments)
+            return;
+        const int64_t at = strip.at(number, triangle);
+        if (strip.inside.has(number))
+            load_apart(strip, triangle, at, first(), layout.lanes, x);
+        else
+            load_beyond(strip, triangle, at, first(), layout.lanes, x);
+    }
+    __device__ __forceinline__ void take(sample leaf[TRIANGLE_LEAF])
+    {
+        if (place.has_strip)
+#pragma unroll
+            for (int k = 0; k < TRIANGLE_LEAF; k++)
+                in->samples[staged() + place.lane + k * layout.lanes] = x[k];
+        __syncwarp();
+        in->get_leaf(lane, leaf);
+    }
+    /* Writes outputs, of the segment before number `segment`. */
+    __device__ __forceinline__ void store(int segment)
+    {
+        const int64_t at = strip.at(segment - 1, triangle);
+        sample y[TRIANGLE_LEAF];
+#pragma unroll
+        for (int k = 0; k < TRIANGLE_LEAF; k++)
+            y[k] = out->samples[staged() + place.lane + k * layout.lanes];
+        if (strip.whole.has(segment))
+            store_apart(strip, triangle, at, first(), layout.lanes, y);
+        else
+            store_some(strip, triangle, at, first(), layout.lanes, y);
+    }
+    __device__ __forceinline__ void store_own(int segment, struct triangle_sums here,
+                                              const uint32_t widths[TRIANGLE_LEAF])
+    {
+        uint32_t *const own = (uint32_t *)out->samples + lane; /* indexed, which registers cannot be */
+        const struct ring ring = {sums + staged(), layout.warps * TRIANGLE_GROUP, after(after(slot)), here, before};
+#pragma unroll
+        for (int k = 0; k < TRIANGLE_LEAF; k++)
+            own[k * WARP] = widths[k];
+        write_own_outputs<Dtype, Shape>(strip, triangle, strip.at(segment - 1, triangle), first(), layout.lanes, own,
+                                        ring);
+    }
+
+    /* Sums a segment, and makes the outputs of the one before. */
+    __device__ __forceinline__ void pass(int segment)
+    {
+        const bool writes = segment >= 2 && segment < segments, is_last = place.leaf == layout.leaves - 1;
+        sample leaf[TRIANGLE_LEAF], y[TRIANGLE_LEAF];
+        uint32_t widths[TRIANGLE_LEAF];
+        struct triangle_sums total;
+        take(leaf);
+        load(segment + 1);
+        if (Widths == OWN && writes)
+            load_half_widths(strip, rows.further[TRIANGLE_HALF_WIDTHS], (int)triangle.half_width,
+                             strip.at(segment - 1, triangle), first(), layout.lanes, widths);
+        const struct carry carry = carry_of<narrow, Shape>(leaf, layout, place, warp, exchange.groups[segment % 2]);
+        const struct triangle_sums last = exchange.totals[(segment + 1) % 2][place.strip];
+        in->get_leaf_again(lane, leaf);
+        if constexpr (Widths == OWN) {
+            double *const to = sums + slot * layout.warps * TRIANGLE_GROUP + (int)threadIdx.x * TRIANGLE_LEAF;
+            total = sums_of_leaf<Shape>(leaf, carry.into, to);
+        } else {
+            total = outputs_of_leaf<narrow, Shape>(triangle, leaf, carry, place.leaf, is_last, last, before,
+                                                   kept.behind, kept.here, y);
+            kept.swap();
+            out->put_leaf(lane, y);
+        }
+        if (is_last)
+            exchange.totals[segment % 2][place.strip] = total;
+        if (Widths == OWN && layout.warps > 1)
+            __syncthreads();
+        else
+            __syncwarp();
+        if (writes) {
+            if constexpr (Widths == OWN)
+                store_own(segment, last, widths);
+            else
+                store(segment);
+        }
+        before = last;
+        slot = after(slot);
+    }
+};
+
+template <enum scand_dtype Dtype, enum triangle_shape Shape, enum widths Widths>
 static __global__ void __launch_bounds__(THREADS_MAX, STEP_BLOCKS(THREADS_MAX, BLOCKS))
     triangle_strips(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct triangle any,
                     const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
-    using sample = typename line<Dtype>::sample;
-    constexpr bool narrow = line<Dtype>::narrow;
     extern __shared__ __align__(16) unsigned char step_shared[];
     __shared__ struct exchange exchange;
     __shared__ struct strip<Dtype> strips[WARP];
@@ -370,109 +343,26 @@ static __global__ void __launch_bounds__(THREADS_MAX, STEP_BLOCKS(THREADS_MAX, B
     const struct layout layout = layout::of(triangle);
     const struct place place = place::of(layout);
     const struct step_tile tile = step_block_tile(tiles, begin);
-    const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, size = (int)triangle.half_width;
-    const int apart = Reach == WORDS ? 1 : layout.lanes;
-    const int first = Reach == WORDS ? place.leaf * TRIANGLE_LEAF : warp * TRIANGLE_GROUP + place.lane;
-    const int staged = place.strip * layout.lanes * TRIANGLE_LEAF;
-    struct stage<sample> &in = ((struct stage<sample> *)step_shared)[warp];
-    struct stage<sample> &out = ((struct stage<sample> *)step_shared)[layout.warps + warp];
-    double *const sums = (double *)((struct stage<sample> *)step_shared + 2 * layout.warps);
-    const int pitch = layout.warps * TRIANGLE_GROUP;
     const unsigned side_by_side = gridDim.y * (unsigned)layout.strips;
     const uint64_t count = strips_of(rows, tile, triangle, side_by_side);
+    const int warp = warp_number(), lane = (int)threadIdx.x % WARP;
     const struct strip<Dtype> &strip = strips[place.has_strip ? place.strip : 0];
-    struct kept kept = {};
-    sample x[TRIANGLE_LEAF] = {};
+    auto *const stages = (struct stage<typename line<Dtype>::sample> *)step_shared;
+    struct stroll<Dtype, Shape, Widths> stroll = {
+        rows, triangle, layout, place, strip, exchange, warp, lane
+    };
+    stroll.in = stages + warp;
+    stroll.out = stages + layout.warps + warp;
+    stroll.sums = (double *)(stages + 2 * layout.warps);
     for (uint64_t turn = blockIdx.y * (unsigned)layout.strips; turn < count; turn += side_by_side) {
-        __syncthreads();
-        if (place.has_strip && place.leaf == 0) {
-            if (turn + place.strip < count)
-                strips[place.strip] = strip_of<Dtype>(rows, triangle, tile, turn + place.strip, count);
-            else
-                strips[place.strip].segments = 0;
-        }
-        __syncthreads();
-        const int own_segments = place.has_strip ? strip.segments : 0;
-        int segments = own_segments;
-        for (int distance = WARP / 2; distance > 0; distance /= 2)
-            segments = max(segments, __shfl_xor_sync(~0u, segments, distance));
-        const char *from = strip.line.from + (strip.first + first) * strip.line.from_stride;
-        char *to = strip.line.to + (strip.first - size + first) * strip.line.to_stride;
-        if (own_segments > 0)
-            load_samples<Reach>(strip, triangle, 0, from, first, apart, x);
-        struct triangle_sums before = {0, 0};
-        int slot = 0;
-        for (int segment = 0; segment < segments; segment++, slot = after(slot)) {
-            sample leaf[TRIANGLE_LEAF], y[TRIANGLE_LEAF];
-            if constexpr (Reach == WORDS) {
-#pragma unroll
-                for (int q = 0; q < TRIANGLE_LEAF; q++)
-                    leaf[q] = x[q];
-            } else {
-                if (place.has_strip)
-#pragma unroll
-                    for (int k = 0; k < TRIANGLE_LEAF; k++)
-                        in.samples[staged + place.lane + k * apart] = x[k];
-                __syncwarp();
-                in.get_leaf(lane, leaf);
-            }
-            from += size * strip.line.from_stride;
-            if (segment + 1 < own_segments)
-                load_samples<Reach>(strip, triangle, segment + 1, from, first, apart, x);
-            if (Reach == WORDS && segment + 1 + SEGMENTS_AHEAD < own_segments &&
-                strip.inside.has(segment + 1 + SEGMENTS_AHEAD))
-                prefetch(from + (int64_t)SEGMENTS_AHEAD * size * strip.line.from_stride);
-            uint32_t widths[TRIANGLE_LEAF];
-            if (Reach == OWN && segment >= 2 && segment < own_segments)
-                load_half_widths(strip, rows.further[TRIANGLE_HALF_WIDTHS], size, strip.at(segment - 1, triangle),
-                                 first, apart, widths);
-            const struct carry carry = carry_of<narrow, Shape>(leaf, layout, place, exchange.groups[segment % 2]);
-            const bool is_last = place.leaf == layout.leaves - 1;
-            const struct triangle_sums here = exchange.totals[(segment + 1) % 2][place.strip];
-            struct triangle_sums total;
-            if constexpr (Reach != WORDS)
-                in.get_leaf_again(lane, leaf);
-            if constexpr (Reach == OWN) {
-                total = sums_of_leaf<Shape>(leaf, carry.into, sums + slot * pitch + (int)threadIdx.x * TRIANGLE_LEAF);
-            } else {
-                const struct triangle_line along =
-                    triangle_line(&triangle, triangle.half_width, true, true, here, before);
-                total = outputs_of_leaf<Dtype, Shape>(triangle.scale, leaf, carry, is_last,
-                                                      {triangle_line_at(along, place.leaf), along.slope}, &kept, y);
-            }
-            if (is_last)
-                exchange.totals[segment % 2][place.strip] = total;
-            if constexpr (Reach == STAGED)
-                out.put_leaf(lane, y);
-            if (Reach == OWN && layout.warps > 1)
-                __syncthreads();
-            else
-                __syncwarp();
-            const bool writes = segment >= 2 && segment < own_segments;
-            if constexpr (Reach == OWN) {
-                if (writes) {
-                    uint32_t *const own = (uint32_t *)out.samples + lane; /* indexed, which registers cannot be */
-#pragma unroll
-                    for (int k = 0; k < TRIANGLE_LEAF; k++)
-                        own[k * WARP] = widths[k];
-                    write_own_outputs<Dtype, Shape>(strip, triangle, strip.at(segment - 1, triangle), first, apart, own,
-                                                    {sums + staged, pitch, after(after(slot)), here, before});
-                }
-            } else if (writes) {
-                if constexpr (Reach == STAGED)
-#pragma unroll
-                    for (int k = 0; k < TRIANGLE_LEAF; k++)
-                        y[k] = out.samples[staged + place.lane + k * apart];
-                if (!strip.whole.has(segment))
-                    store_some(strip, triangle, strip.at(segment - 1, triangle), first, apart, y);
-                else if constexpr (Reach == WORDS)
-                    store_words<Dtype>(to, first, size, y);
-                else
-                    store_apart(strip, triangle, strip.at(segment - 1, triangle), first, apart, y);
-            }
-            to += size * strip.line.to_stride;
-            before = here;
-        }
+        begin_strips(rows, triangle, tile, place, turn, count, strips);
+        stroll.segments = place.has_strip ? strip.segments : 0;
+        stroll.before = {0, 0};
+        stroll.slot = 0;
+        stroll.load(0);
+        const int segments = most_of_warp(stroll.segments);
+        for (int segment = 0; segment < segments; segment++)
+            stroll.pass(segment);
     }
 }
 
@@ -616,22 +506,33 @@ struct job {
     cudaStream_t stream;
 };
 
-template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach>
-static cudaError_t launch_strips(const struct job &job)
+/* Launches a kernel of strips, whose warps have so many bytes of shared memory each. */
+template <class Kernel> static cudaError_t launch_strips_by(const struct job &job, Kernel *kernel, size_t bytes_of_warp)
 {
     const struct layout layout = layout::of(*job.triangle);
-    const size_t stages = Reach == WORDS ? 0 : 2 * sizeof(struct stage<typename line<Dtype>::sample>);
-    const size_t sums = Reach == OWN ? SEGMENTS * TRIANGLE_GROUP * sizeof(double) : 0;
-    const size_t bytes = (size_t)layout.warps * (stages + sums);
+    const size_t bytes = (size_t)layout.warps * bytes_of_warp;
     const unsigned parts = parts_of_tile(job.rows, job.tiles, job.triangle, layout);
-    const cudaError_t error = cudaFuncSetAttribute(triangle_strips<Dtype, Shape, Reach>,
-                                                   cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error)
         return error;
     return step_launch_each(job.begin, job.end, [&](uint64_t first, unsigned grid) {
-        triangle_strips<Dtype, Shape, Reach><<<dim3(grid, parts), (unsigned)layout.warps * WARP, bytes, job.stream>>>(
-            *job.rows, *job.triangle, *job.tiles, first);
+        kernel<<<dim3(grid, parts), (unsigned)layout.warps * WARP, bytes, job.stream>>>(*job.rows, *job.triangle,
+                                                                                        *job.tiles, first);
     });
+}
+
+template <enum scand_dtype Dtype, enum triangle_shape Shape, enum widths Widths>
+static cudaError_t launch_strips(const struct job &job)
+{
+    const size_t stages = 2 * sizeof(struct stage<typename line<Dtype>::sample>);
+    const size_t sums = Widths == OWN ? SEGMENTS * TRIANGLE_GROUP * sizeof(double) : 0;
+    return launch_strips_by(job, triangle_strips<Dtype, Shape, Widths>, stages + sums);
+}
+
+template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach>
+static cudaError_t launch_walks(const struct job &job)
+{
+    return launch_strips_by(job, triangle_walks<Dtype, Shape, Reach>, sizeof(struct leaves<word<Dtype>, Reach>));
 }
 
 template <enum scand_dtype Dtype, enum triangle_shape Shape> static cudaError_t launch_taps(const struct job &job)
@@ -649,15 +550,18 @@ static bool are_dense(const struct step_rows *rows, enum scand_dtype dtype, uint
 
 template <enum scand_dtype Dtype, enum triangle_shape Shape> static cudaError_t launch_shape(const struct job &job)
 {
-    constexpr bool is_dense = Dtype != SCAND_DTYPE_COUNT;
     if (job.rows->further[TRIANGLE_HALF_WIDTHS].origin)
         return launch_strips < Dtype == SCAND_DTYPE_F32 ? Dtype : SCAND_DTYPE_COUNT, Shape, OWN > (job);
     if (job.triangle->half_width <= TRIANGLE_TAPS_MAX)
         return launch_taps<Dtype, Shape>(job);
-    if constexpr (is_dense)
-        if (job.triangle->half_width % QUAD == 0 && !job.rows->offsets && are_dense(job.rows, Dtype, 16))
-            return launch_strips<Dtype, Shape, WORDS>(job);
-    return launch_strips<Dtype, Shape, STAGED>(job);
+    if constexpr (Dtype != SCAND_DTYPE_COUNT)
+        if (job.triangle->half_width % word<Dtype>::SAMPLES == 0 && !job.rows->offsets &&
+            are_dense(job.rows, Dtype, sizeof(word<Dtype>)))
+            return launch_walks<Dtype, Shape, WORDS>(job);
+    if constexpr (Dtype == SCAND_DTYPE_F32 || Dtype == SCAND_DTYPE_F64)
+        return launch_walks<Dtype, Shape, SINGLE>(job);
+    else
+        return launch_strips<Dtype, Shape, COMMON>(job);
 }
 
 template <enum scand_dtype Dtype> static cudaError_t launch(const struct job &job)

@@ -16,34 +16,49 @@ template <enum scand_dtype Dtype> struct line {
     static constexpr bool narrow = Dtype == SCAND_DTYPE_F32 || Dtype == SCAND_DTYPE_F16;
     using sample = std::conditional_t<narrow, float, double>; /* as a sample or an output waits for its turn */
 
+    static constexpr bool known = Dtype != SCAND_DTYPE_COUNT;
+
     const char *from;
     char *to;
-    int64_t from_stride, to_stride, length;
-    enum scand_dtype from_dtype, to_dtype;
+    int64_t strides[2], length;
+    enum scand_dtype dtypes[2];
+
+    __device__ __forceinline__ int64_t from_stride() const
+    {
+        return known ? codec_bytes(Dtype) : strides[0];
+    }
+    __device__ __forceinline__ int64_t to_stride() const
+    {
+        return known ? codec_bytes(Dtype) : strides[1];
+    }
+    __device__ __forceinline__ enum scand_dtype from_dtype() const
+    {
+        return known ? Dtype : dtypes[0];
+    }
 
     static __device__ __forceinline__ struct line of(const struct step_rows &rows, uint64_t row)
     {
         struct line line;
         line.from = step_row(&rows, &rows.input, row);
         line.to = step_row(&rows, &rows.output, row);
-        line.from_stride = Dtype == SCAND_DTYPE_COUNT ? rows.input.stride : codec_bytes(Dtype);
-        line.to_stride = Dtype == SCAND_DTYPE_COUNT ? rows.output.stride : codec_bytes(Dtype);
+        line.strides[0] = rows.input.stride;
+        line.strides[1] = rows.output.stride;
         line.length = (int64_t)step_length(&rows, &rows.input, row);
-        line.from_dtype = Dtype == SCAND_DTYPE_COUNT ? rows.input.dtype : Dtype;
-        line.to_dtype = Dtype == SCAND_DTYPE_COUNT ? rows.output.dtype : Dtype;
+        line.dtypes[0] = rows.input.dtype;
+        line.dtypes[1] = rows.output.dtype;
         return line;
     }
     __device__ __forceinline__ sample get(const char *at) const
     {
-        at = step_aligned(Dtype != SCAND_DTYPE_COUNT, from_dtype, at);
+        at = step_aligned(known, from_dtype(), at);
         if constexpr (narrow)
-            return step_get_f32(from_dtype, at);
+            return step_get_f32(from_dtype(), at);
         else
-            return step_get_f64(from_dtype, at);
+            return step_get_f64(from_dtype(), at);
     }
     __device__ __forceinline__ sample inside(int64_t i) const
     {
-        return get(from + i * from_stride);
+        return get(from + i * from_stride());
     }
     /* Sample i of the extended row. */
     __device__ __forceinline__ sample beyond(enum boundary boundary, int64_t i) const
@@ -53,9 +68,9 @@ template <enum scand_dtype Dtype> struct line {
     }
     __device__ __forceinline__ void put(int64_t i, double value) const
     {
-        char *const at = to + i * to_stride;
+        char *const at = to + i * to_stride();
         if constexpr (Dtype == SCAND_DTYPE_COUNT)
-            step_put_f64(to_dtype, value, at);
+            step_put_f64(dtypes[1], value, at);
         else if constexpr (Dtype == SCAND_DTYPE_F32)
             *(uint32_t *)at = encode((sample)value);
         else if constexpr (Dtype == SCAND_DTYPE_F64)

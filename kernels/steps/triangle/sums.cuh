@@ -39,6 +39,20 @@ struct place {
     }
 };
 
+/* The number of this warp. The shuffle tells the compiler that its lanes have it in common. */
+static __device__ __forceinline__ int warp_number()
+{
+    return __shfl_sync(~0u, (int)threadIdx.x / WARP, 0);
+}
+
+/* The largest of the lanes' values, which the compiler knows to be the same in all of them. */
+static __device__ __forceinline__ int most_of_warp(int value)
+{
+    for (int distance = WARP / 2; distance > 0; distance /= 2)
+        value = max(value, __shfl_xor_sync(~0u, value, distance));
+    return __shfl_sync(~0u, value, 0);
+}
+
 /* What the threads of a block tell each other, of two segments by turns, so that no warp has to wait for others before
  * it writes. */
 struct exchange {
@@ -97,12 +111,12 @@ struct carry {
     double next;
 };
 
+/* Of a leaf of the thread block's warp number `warp`. */
 template <bool Narrow, enum triangle_shape Shape, class T>
 static __device__ __forceinline__ struct carry carry_of(const T leaf[TRIANGLE_LEAF], const struct layout &layout,
-                                                        const struct place &place,
+                                                        const struct place &place, int warp,
                                                         struct triangle_sums groups[WARPS_MAX])
 {
-    const int warp = (int)threadIdx.x / WARP;
     struct triangle_sums prefix = {0, 0}, group = {0, 0};
 #pragma unroll
     for (int q = 0; q < TRIANGLE_LEAF; q++)
@@ -114,18 +128,53 @@ static __device__ __forceinline__ struct carry carry_of(const T leaf[TRIANGLE_LE
         if (place.lane == WARP - 1)
             groups[warp] = prefix;
         __syncthreads();
-    }
-    if (warp > 0) {
-        group = groups[0];
+        if (warp > 0) {
+            group = groups[0];
 #pragma unroll 1
-        for (int w = 1; w < warp; w++)
-            group = join<Narrow, Shape, true>(group, groups[w], TRIANGLE_GROUP);
-        carry.into = join<Narrow, Shape, false>(group, before, (double)(TRIANGLE_LEAF * place.lane));
-        carry.next = group.single + prefix.single;
+            for (int w = 1; w < warp; w++)
+                group = join<Narrow, Shape, true>(group, groups[w], TRIANGLE_GROUP);
+            carry.into = join<Narrow, Shape, false>(group, before, (double)(TRIANGLE_LEAF * place.lane));
+            carry.next = group.single + prefix.single;
+        }
     }
     if (place.lane == 0)
         carry.into = group;
     return carry;
+}
+
+/*
+ * Makes the outputs of the segment before this one, whose leaf is summed from the carry on; `here` and `before` are the
+ * totals of the one before and of the one behind that. Of a triangle, kept_behind has the sums two segments ago less
+ * twice the last ones, and kept_here the last ones; they are left so that, for the next segment, each has the other's
+ * place. Of a box they have the single sums that follow on the places. Returns what the leaf leaves.
+ */
+template <bool Narrow, enum triangle_shape Shape, class Sample, class T>
+static __device__ __forceinline__ struct triangle_sums
+outputs_of_leaf(const struct triangle &triangle, const T leaf[TRIANGLE_LEAF], const struct carry &carry, int number,
+                bool is_last, struct triangle_sums here, struct triangle_sums before,
+                double (&kept_behind)[TRIANGLE_LEAF], double (&kept_here)[TRIANGLE_LEAF], Sample y[TRIANGLE_LEAF])
+{
+    const struct triangle_line along = triangle_line(&triangle, triangle.half_width, true, true, here, before);
+    const double at = triangle_line_at(along, number);
+    struct triangle_sums sums = carry.into;
+#pragma unroll
+    for (int q = 0; q < TRIANGLE_LEAF; q++) {
+        if constexpr (Shape == TRIANGLE_BOX) {
+            y[q] = (Sample)(((sums.single - kept_behind[q]) + at) * triangle.scale);
+            sums = add<Shape>(sums, (double)leaf[q]);
+            kept_behind[q] = q < TRIANGLE_LEAF - 1 || is_last ? sums.single : carry.next;
+        } else {
+            const double e = sums.twice;
+            y[q] = (Sample)(((kept_behind[q] + e) + fma(along.slope, (double)q, at)) * triangle.scale);
+            if constexpr (Narrow) /* as below, since twice a sum of theirs is exact */
+                kept_here[q] = fma(-2.0, e, kept_here[q]);
+            else
+                kept_here[q] = kept_here[q] - 2 * e;
+            kept_behind[q] = e;
+            sums = add<Shape>(sums, (double)leaf[q]);
+        }
+    }
+    return sums;
 }
 
 #endif
