@@ -73,6 +73,9 @@ static const struct bench_case cases[] = {
     {AFFINE, F32, "fb",      1754,     57001, 0,      ROWS,    1,       {0}},
     {AFFINE, F32, "fb",     10000,     10000, 0,      EACH,    1.5,     {0}},
     {AFFINE, F32, "fb",      1754,     57001, 0,      EACH,    1.5,     {0}},
+    {SUM,    F16, "fb",      1754,     57001, 0,      ROWS,    1,       {0, 0, CASE_LEFT_OUT}}, /* any cluster */
+    {SUM,    F64, "fb",      1754,     57001, 0,      ROWS,    1,       {CASE_LEFT_OUT, 0, CASE_LEFT_OUT}},
+    {MAX,    F32, "fb",      1754,     57001, 0,      ROWS,    1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
     {SUM,    F16, "fb",     10000,     10000, 0,      ROWS,    1,       {0, 0, CASE_LEFT_OUT}}, /* any layout */
     {SUM,    F64, "fb",     10000,     10000, 0,      ROWS,    1,       {CASE_LEFT_OUT, 0, CASE_LEFT_OUT}},
     {MAX,    F32, "fb",     10000,     10000, 0,      ROWS,    1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},

@@ -1,8 +1,9 @@
 /*
- * Rows of several order blocks that a thread block cluster takes (cuda/kernels/cluster_per_row.cuh), against the
- * reference, bit by bit: around its borders, and so many that clusters take several. Other implementations have them in
- * test_kernels.
+ * Rows of several order blocks that a thread block cluster takes (cuda/kernels/cluster_per_row.cuh, any_cluster.cuh),
+ * against the reference, bit by bit: around its borders, and so many that clusters take several. Other implementations
+ * have them in test_kernels.
  */
+#include "tests/kernels/rules.h"
 #include "tests/kernels/suite.h"
 
 /* More than twice as many clusters as a processor of 132 has. */
@@ -11,7 +12,6 @@
 /* The i-th case of rows of a length: of any passes, kind, accumulator and place, some of them after headers. */
 static struct scan_case cluster_case(unsigned i, uint64_t rows, uint64_t length)
 {
-    static const char *const pass_lists[] = {"fb", "bf", "f", "b", "ff", "bb"};
     static const enum fill fills[] = {FILL_NOISE, FILL_SPECIALS, FILL_NOISE, FILL_ZEROS, FILL_INFINITIES};
     struct scan_case c = {
         .rule = rule_of(pass_lists[i % COUNT(pass_lists)], i / 2 % 2 ? SCAND_KIND_EXCLUSIVE : SCAND_KIND_INCLUSIVE,
@@ -31,6 +31,24 @@ static struct scan_case cluster_case(unsigned i, uint64_t rows, uint64_t length)
         c.rule.output = SCAND_DTYPE_IBM32;
     if (i % 6 == 5)
         c.rule.input = SCAND_DTYPE_F32BE;
+    return c;
+}
+
+/* The same of any rule, into its dtype or the widest of its kind. */
+static struct scan_case any_cluster_case(unsigned i, uint64_t rows, uint64_t length)
+{
+    static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F64,   SCAND_DTYPE_F16, SCAND_DTYPE_I32,  SCAND_DTYPE_F32,
+                                              SCAND_DTYPE_I64,   SCAND_DTYPE_U32, SCAND_DTYPE_BF16, SCAND_DTYPE_I16,
+                                              SCAND_DTYPE_F64BE, SCAND_DTYPE_U64, SCAND_DTYPE_I32BE};
+    struct scan_case c = cluster_case(i, rows, length);
+    const enum scand_dtype input = dtypes[i % COUNT(dtypes)],
+                           widest = codec_is_integer(input) ? SCAND_DTYPE_I64 : SCAND_DTYPE_F64,
+                           output = i % 4 == 1 ? widest : input;
+    c.rule = typed_rule(i, input, output);
+    c.input.offset = i % 4 * codec_bytes(input);
+    c.input.axis_gap = i % 3 * codec_bytes(input);
+    c.output.offset = i / 2 % 4 * codec_bytes(output);
+    c.in_place = c.in_place && input == output;
     return c;
 }
 
@@ -55,6 +73,25 @@ static void cluster_turns(const struct group *group)
     }
 }
 
+static void any_cluster_borders(const struct group *group)
+{
+    static const uint64_t list[] = {16385, 16401, 16896,  16897,  20481,  32769,  49153, 57001,
+                                    81921, 99999, 131073, 163840, 163841, 245761, 262144};
+    for (unsigned i = 0; i < 8 * COUNT(list); i++) {
+        struct scan_case c = any_cluster_case(i + i / COUNT(list), 1 + i % 3, list[i % COUNT(list)]);
+        check(group, &c);
+    }
+}
+
+static void any_cluster_turns(const struct group *group)
+{
+    static const uint64_t list[] = {16385, 33000, 57001};
+    for (unsigned i = 0; i < 3 * COUNT(list); i++) {
+        struct scan_case c = any_cluster_case(i * 5, MANY, list[i % COUNT(list)]);
+        check(group, &c);
+    }
+}
+
 /* Few cases, for tools that slow a program down a hundredfold. */
 static void few_clusters(const struct group *group)
 {
@@ -62,17 +99,25 @@ static void few_clusters(const struct group *group)
         struct scan_case c = cluster_case(i * 3, 2, 16901 + i * 16000);
         check(group, &c);
     }
+    for (unsigned i = 0; i < 5; i++) {
+        struct scan_case c = any_cluster_case(i * 3, 2, 16901 + i * 8000);
+        check(group, &c);
+    }
 }
 
 SUITE(cuda, cluster_borders)
 SUITE(cuda, cluster_turns)
+SUITE(cuda, any_cluster_borders)
+SUITE(cuda, any_cluster_turns)
 SUITE(cuda, few_clusters)
 SUITE(paths, cluster_borders)
+SUITE(paths, any_cluster_borders)
 SUITE(capability, cluster_borders)
 
-static const struct test tests[] = {TEST(cuda_cluster_borders),       TEST(cuda_cluster_turns),
-                                    TEST(cuda_few_clusters),          TEST(paths_cluster_borders),
-                                    TEST(capability_cluster_borders), TEST_END};
+static const struct test tests[] = {
+    TEST(cuda_cluster_borders),      TEST(cuda_cluster_turns),         TEST(cuda_any_cluster_borders),
+    TEST(cuda_any_cluster_turns),    TEST(cuda_few_clusters),          TEST(paths_cluster_borders),
+    TEST(paths_any_cluster_borders), TEST(capability_cluster_borders), TEST_END};
 
 int main(int argc, char **argv)
 {

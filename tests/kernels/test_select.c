@@ -11,6 +11,7 @@
 #define F64  SCAND_DTYPE_F64
 #define F16  SCAND_DTYPE_F16
 #define I32  SCAND_DTYPE_I32
+#define I64  SCAND_DTYPE_I64
 #define IBM  SCAND_DTYPE_IBM32
 #define MAX  SCAND_OPERATOR_MAX
 #define HALF SCAND_KIND_HALF
@@ -63,7 +64,7 @@ static struct scan_rule rule_of(const struct rows *r)
 
 static int64_t bytes_of(enum scand_dtype dtype)
 {
-    return dtype == F64 ? 8 : dtype == F16 ? 2 : 4;
+    return dtype == F64 || dtype == I64 ? 8 : dtype == F16 ? 2 : 4;
 }
 
 static struct scan_rows rows_of(struct rows r)
@@ -113,6 +114,7 @@ static void check_path(int line, struct rows r, const struct select_device *devi
 static void reductions(void)
 {
     PATH(REDUCE_EMPTY, .what = REDUCE, .length = 0);
+    PATH(REDUCE_EMPTY, .what = REDUCE, .length = 0, .accumulator = IN_F2);
     PATH(REDUCE_WARP_PER_ROWS, .what = REDUCE, .length = 1);
     PATH(REDUCE_WARP_PER_ROWS, .what = REDUCE, .length = 256);
     PATH(REDUCE, .what = REDUCE, .length = 256, .gap = 4);
@@ -291,6 +293,22 @@ static void all_else(void)
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .demean = true);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .output = F16);
     PATH(ANY_LAYOUT_PREFETCH, .length = 1000000, .input = I32, .output = I32);
+    PATH(ANY_CLUSTER, .length = 262144, .op = MAX);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 262145, .op = MAX);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 16384, .op = MAX);
+    PATH(ANY_CLUSTER, .length = 16385, .kind = SCAND_KIND_TRAPEZOID);
+    PATH(ANY_CLUSTER, .length = 262144, .input = I32, .output = I32);
+    PATH(ANY_CLUSTER, .length = 131072, .input = I64, .output = I64);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 131073, .input = I64, .output = I64);
+    PATH(ANY_CLUSTER, .length = 163840, .input = F64, .output = F64, .accumulator = IN_F64);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 163841, .input = F64, .output = F64, .accumulator = IN_F64);
+    PATH(ANY_CLUSTER, .length = 163840, .input = F16, .output = F16, .accumulator = IN_F64);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 163841, .input = F16, .output = F16, .accumulator = IN_F64);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 16385, .input = F16, .output = F16, .accumulator = IN_F2);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 16385, .op = MAX, .demean = true);
+    ON(no_clusters, ANY_LAYOUT_PREFETCH, .length = 16385, .op = MAX);
+    ON(a100, ANY_LAYOUT_PREFETCH, .length = 16385, .op = MAX);
+    ON(b200, ANY_LAYOUT_PREFETCH, .length = 16385, .op = MAX);
     PATH(COLUMNS_DIRECT, .length = 10, .op = MAX, .columns = true);
     PATH(ANY_LAYOUT, .length = 10, .input = F16, .input_at = 1);
     PATH(ANY_LAYOUT, .length = 10, .input = F16, .output_at = 2);
@@ -443,8 +461,8 @@ static void no_room(void)
     TRIES(((struct rows){.length = 1024}), SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH,
           SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 20000}), SELECT_CLUSTER_PER_ROW, SELECT_GRID_PER_ROW_ONE_LAUNCH,
-          SELECT_GRID_PER_ROW_THREE_LAUNCHES, SELECT_BLOCK_PER_ROW_SPINE, SELECT_ANY_LAYOUT_PREFETCH,
-          SELECT_ANY_LAYOUT);
+          SELECT_GRID_PER_ROW_THREE_LAUNCHES, SELECT_BLOCK_PER_ROW_SPINE, SELECT_ANY_CLUSTER,
+          SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10000, .columns = true, .many = true, .one_pass = true}), SELECT_COLUMNS_TMA,
           SELECT_COLUMNS_DIRECT, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_RAGGED_ANY_LAYOUT_PREFETCH,

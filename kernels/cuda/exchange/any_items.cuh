@@ -152,6 +152,8 @@ template <class Sum> struct any_outside {
     {
         if constexpr (Sum::is_real)
             return Sum::value(Sum::zero());
+        else if constexpr (sizeof(typename Sum::sample) == 4)
+            return (uint32_t)plan.zero ^ any_flip32(plan);
         else
             return plan.zero;
     }

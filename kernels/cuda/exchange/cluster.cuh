@@ -5,24 +5,17 @@
 #ifndef KERNELS_CUDA_EXCHANGE_CLUSTER_CUH
 #define KERNELS_CUDA_EXCHANGE_CLUSTER_CUH
 
+#include <string.h>
+#include <type_traits>
+
 #include "kernels/cuda/exchange/mbarrier.cuh"
-#include "kernels/order1/f2.h"
 
-/* Store a sum in any thread block's shared memory, and count its bytes at the mbarrier there. */
-DEVICE void cluster_store_sum(unsigned address, unsigned barrier, float sum)
+/* Stores a sum of 4 or 8 bytes in any thread block's shared memory, and counts its bytes at the mbarrier there. */
+template <class T> DEVICE void cluster_store_sum(unsigned address, unsigned barrier, T sum)
 {
-    cluster_store(address, (uint32_t)__float_as_uint(sum), barrier);
-}
-
-DEVICE void cluster_store_sum(unsigned address, unsigned barrier, double sum)
-{
-    cluster_store(address, (uint64_t)__double_as_longlong(sum), barrier);
-}
-
-DEVICE void cluster_store_sum(unsigned address, unsigned barrier, struct f2 sum)
-{
-    cluster_store_sum(address, barrier,
-                      __hiloint2double((int)__float_as_uint(sum.low), (int)__float_as_uint(sum.high)));
+    typename std::conditional<sizeof(T) == 4, uint32_t, uint64_t>::type word;
+    memcpy(&word, &sum, sizeof(word));
+    cluster_store(address, word, barrier);
 }
 
 /* An mbarrier that opens when so many bytes have come as are announced each time. By one thread. */

@@ -9,8 +9,9 @@ struct cluster_variant {
     size_t warp_bytes, sum_bytes;
 };
 
-static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * VEC16_BYTES) + sizeof(struct cluster_shared<sum_f32>) +
-                      CLUSTER_EXCHANGES * CLUSTER_SIZE_MAX * CLUSTER_WARPS * CLUSTER_TILES * sizeof(float) <=
+static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * VEC16_BYTES) + sizeof(struct cluster_shared) +
+                      CLUSTER_TILES_BYTES(CLUSTER_SIZE_MAX * CLUSTER_WARPS * CLUSTER_TILES / ORDER_FAN,
+                                          sizeof(float)) <=
                   SELECT_CLUSTER_BYTES,
               "what select.c takes for granted");
 
@@ -29,7 +30,7 @@ static const struct cluster_variant variants[SCAN_SUMS] = {
 static size_t shared_bytes(const struct cluster_variant *variant, struct instance_cluster shape)
 {
     const int blocks = (shape.size * shape.warps * CLUSTER_TILES + ORDER_FAN - 1) / ORDER_FAN;
-    return shape.warps * variant->warp_bytes + CLUSTER_EXCHANGES * blocks * ORDER_FAN * variant->sum_bytes;
+    return shape.warps * variant->warp_bytes + CLUSTER_TILES_BYTES(blocks, variant->sum_bytes);
 }
 
 static cudaLaunchConfig_t config_of(const struct cluster_variant *variant, struct instance_cluster shape,
@@ -114,10 +115,9 @@ cudaError_t scan_cluster_per_row(const struct scan_call *call)
     struct cluster_plan plan = {};
     plan.scan = *scan;
     plan.scan.items = scan->items / scan->blocks; /* rows */
-    plan.tiles = (int)scan_tiles(scan->length);
-    const struct instance_cluster shape =
-        instance_cluster_of(plan.tiles, CLUSTER_TILES, variant->warps, CLUSTER_SIZE_MAX);
-    plan.block_tiles = shape.warps * CLUSTER_TILES;
+    const int tiles = (int)scan_tiles(scan->length);
+    const struct instance_cluster shape = instance_cluster_of(tiles, CLUSTER_TILES, variant->warps, CLUSTER_SIZE_MAX);
+    plan.row = {tiles, (int)scan->blocks, shape.warps * CLUSTER_TILES};
     int resident;
     cudaError_t error = resident_find(cluster, number, shape, &resident);
     if (!error)

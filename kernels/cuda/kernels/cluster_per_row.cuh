@@ -2,12 +2,7 @@
  * Rows of several order blocks, each in the registers of the thread blocks of a cluster: as in block_per_row.cuh a lane
  * holds a leaf of each of its warp's tiles from the load to the store, and the next row is on its way meanwhile.
  *
- * In each pass every warp sends the totals of its tiles to all thread blocks of the cluster, by stores into their
- * shared memory that are counted as they arrive. When all of a row have, a warp of every thread block for each order
- * block of the row makes carries of them. So a pass waits once, and nobody for an answer.
- *
- * There is shared memory for the totals of two passes, which take turns: who sends a total has had those of the pass
- * before from everyone, so everyone has read those of the one before that.
+ * In each pass the tiles' totals become carries as cluster_tiles.cuh says.
  *
  * TMA brings the samples, as its requests do not keep a warp's other ones waiting. It sees the input as
  * lines of a leaf, from an address that begins one, and has their vectors change places as swizzle says.
@@ -18,15 +13,14 @@
 #include <cuda.h>
 
 #include "kernels/cuda/exchange/block.cuh"
-#include "kernels/cuda/exchange/cluster.cuh"
+#include "kernels/cuda/exchange/cluster_tiles.cuh"
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/item_io.cuh"
 
-#define CLUSTER_SIZE_MAX  8  /* thread blocks, as on every device that has clusters */
-#define CLUSTER_WARPS     32 /* warps of a thread block, at most */
-#define CLUSTER_EXCHANGES 2
-#define CLUSTER_TILES     2 /* tiles of a warp: they have more to do at a time than one */
+#define CLUSTER_SIZE_MAX 8  /* thread blocks, as on every device that has clusters */
+#define CLUSTER_WARPS    32 /* warps of a thread block, at most */
+#define CLUSTER_TILES    2  /* tiles of a warp: they have more to do at a time than one */
 
 /* Registers for two tiles. Of warps with as many registers as in f64 an SM has twenty, better in two thread blocks. */
 template <class Sum> constexpr int cluster_registers = sizeof(typename Sum::sample) == 8 ? 96 : 64;
@@ -43,24 +37,12 @@ struct cluster_plan {
     CUtensorMap map; /* tensor map of the input */
     char *origin;    /* address from which on the map describes the input */
     struct scan_plan scan;
-    int tiles;       /* tiles of a row */
-    int block_tiles; /* tiles of a thread block, but for the last one of a row */
+    struct cluster_row row;
 };
 
-template <class Sum> struct cluster_shared {
-    mbarrier arrived[CLUSTER_WARPS];       /* a warp's samples */
-    mbarrier published[CLUSTER_EXCHANGES]; /* the totals of all tiles of a row */
-    mbarrier summed;                       /* and of its order blocks, which are: */
-    typename Sum::sum blocks[ORDER_FAN];
-    typename Sum::sum carries[CLUSTER_EXCHANGES][CLUSTER_WARPS * CLUSTER_TILES];
+struct cluster_shared {
+    mbarrier arrived[CLUSTER_WARPS]; /* a warp's samples */
     struct scan_item items[ITEMS];
-};
-
-/* The memory for the exchange of one pass. */
-template <class Sum> struct cluster_exchange {
-    mbarrier *published;
-    typename Sum::sum *totals, *carries;
-    int number; /* number of the exchange */
 };
 
 /* The leaves that a lane has of its warp's tiles. */
@@ -76,12 +58,12 @@ template <class Sum> struct cluster_sums {
 DEVICE struct scan_item cluster_item_at(const struct cluster_plan &plan, uint64_t row)
 {
     struct scan_item item = {};
-    const int64_t first = (int64_t)cluster_rank() * plan.block_tiles * ORDER_TILE;
+    const int64_t first = (int64_t)cluster_rank() * plan.row.here * ORDER_TILE;
     if (row >= plan.scan.items)
         return item;
     item.input = side_at(plan.scan, plan.scan.input, plan.scan.first_row + row, 0) + first * 4;
     item.output = side_at(plan.scan, plan.scan.output, plan.scan.first_row + row, 0) + first * 4;
-    item.length = (int)min((int64_t)plan.scan.length - first, (int64_t)plan.block_tiles * ORDER_TILE);
+    item.length = (int)min((int64_t)plan.scan.length - first, (int64_t)plan.row.here * ORDER_TILE);
     return item;
 }
 
@@ -154,44 +136,12 @@ DEVICE void cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int
         sums->tile, [&](int t) { return group_last<Sum>((int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF)); });
 }
 
-/* Tells a total to all thread blocks. */
-template <class Sum>
-DEVICE void cluster_publish(const struct cluster_exchange<Sum> &exchange, int tile, typename Sum::sum total)
-{
-    const int rank = lane_index();
-    if (rank < cluster_size())
-        cluster_store_sum(cluster_address(smem_address(exchange.totals + tile), rank),
-                          cluster_address(smem_address(exchange.published), rank), total);
-}
-
-/* The carries into those tiles of order block `block` that are here, made by the block's warp from all totals. */
-template <class Sum, bool Backward>
-DEVICE void cluster_carries(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
-                            const struct cluster_exchange<Sum> &exchange, int block)
-{
-    const int lane = lane_index(), tile = block * ORDER_FAN + lane, blocks = (int)plan.scan.blocks;
-    const int last = min(plan.tiles - block * ORDER_FAN, ORDER_FAN) - 1;
-    typename Sum::sum sum = group_scan<Sum, Backward>(exchange.totals[tile], last);
-    if (lane == (Backward ? 0 : last))
-        shared->blocks[block] = sum;
-    carry<Sum> before = group_before<Sum, Backward>(sum, last);
-    mbarrier_arrive(&shared->summed);
-    mbarrier_wait(&shared->summed, exchange.number % 2);
-    sum = lane_value(group_scan_rolled<Sum, Backward>(shared->blocks[lane], blocks), Backward ? block + 1 : block - 1);
-    if (block != (Backward ? blocks - 1 : 0))
-        before = carry_join<Sum>({sum, true}, before);
-    const int here = tile - cluster_rank() * plan.block_tiles;
-    if (here >= 0 && here < plan.block_tiles)
-        exchange.carries[here] = before.sum;
-}
-
 /* One pass over this thread block's part of a row. */
 template <class Sum, bool Backward, int Kind>
-DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
-                         const struct scan_item *item, int warp, const struct cluster_exchange<Sum> &exchange,
-                         struct cluster_leaves<Sum> *leaves)
+DEVICE void cluster_pass(const struct cluster_plan &plan, cluster_tiles<Sum> *memory, const struct scan_item *item,
+                         int warp, unsigned number, struct cluster_leaves<Sum> *leaves)
 {
-    const int first = cluster_rank() * plan.block_tiles;
+    const int first = cluster_rank() * plan.row.here;
     struct cluster_sums<Sum> sums;
     int samples[CLUSTER_TILES];
     float most;
@@ -208,21 +158,16 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<
         const int there = (samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF;
         const typename Sum::sum total = lane_value(sums.tile[t], Backward ? 0 : there - 1);
         if (samples[t] > 0)
-            cluster_publish<Sum>(exchange, first + cluster_tile(warp, t), total);
+            cluster_tell<Sum>(memory, plan.row, number, cluster_tile(warp, t), total);
         before[t] = group_before<Sum, Backward>(sums.tile[t], group_last<Sum>(there));
     }
-    if (warp < (int)plan.scan.blocks) {
-        mbarrier_wait_cluster(exchange.published, exchange.number / CLUSTER_EXCHANGES % 2);
-        if (warp == 0 && lane_index() == 0)
-            mbarrier_expect(exchange.published, plan.tiles * (int)sizeof(typename Sum::sum));
-        cluster_carries<Sum, Backward>(plan, shared, exchange, warp);
-    }
-    __syncthreads();
+    cluster_tiles_scan<Sum, Backward>(memory, plan.row, number, warp);
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
         const int tile = cluster_tile(warp, t);
-        const bool start = first + tile == (Backward ? plan.tiles - 1 : 0);
-        const carry<Sum> leaf = carry_join<Sum>({exchange.carries[tile], Sum::has_identity || !start}, before[t]);
+        const bool start = first + tile == (Backward ? plan.row.tiles - 1 : 0);
+        const carry<Sum> leaf = carry_join<Sum>(
+            {memory->carries[number % CLUSTER_EXCHANGES][tile], Sum::has_identity || !start}, before[t]);
         const struct leaf_end end = leaf_end_of<Sum, Backward>(samples[t]);
         if (end.partial)
             leaf_values<Sum, Backward, Kind, Backward>(leaves->tile[t].x, leaf, end.last, Kind);
@@ -234,20 +179,16 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<
 }
 
 template <class Sum, int Kind>
-DEVICE void cluster_passes(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
-                           const struct scan_item *item, int warp, unsigned iteration, typename Sum::sum *totals,
-                           struct cluster_leaves<Sum> *leaves)
+DEVICE void cluster_passes(const struct cluster_plan &plan, cluster_tiles<Sum> *memory, const struct scan_item *item,
+                           int warp, unsigned iteration, struct cluster_leaves<Sum> *leaves)
 {
 #pragma unroll 1
     for (int pass = 0;; pass++) {
-        const unsigned number = iteration * plan.scan.pass_count + pass, at = number % CLUSTER_EXCHANGES;
-        const struct cluster_exchange<Sum> exchange = {
-            &shared->published[at], totals + at *(int)plan.scan.blocks *ORDER_FAN, shared->carries[at], (int)number
-        };
+        const unsigned number = iteration * plan.scan.pass_count + pass;
         if (plan.scan.backward[pass])
-            cluster_pass<Sum, true, Kind>(plan, shared, item, warp, exchange, leaves);
+            cluster_pass<Sum, true, Kind>(plan, memory, item, warp, number, leaves);
         else
-            cluster_pass<Sum, false, Kind>(plan, shared, item, warp, exchange, leaves);
+            cluster_pass<Sum, false, Kind>(plan, memory, item, warp, number, leaves);
         if (pass + 1 == plan.scan.pass_count)
             return;
 #pragma unroll
@@ -256,23 +197,20 @@ DEVICE void cluster_passes(const struct cluster_plan &plan, struct cluster_share
     }
 }
 
-/* Starts the first copies. When the cluster has met, the mbarriers are known to all its thread blocks. */
+/* Makes the mbarriers. When the cluster has met, they are known to all its thread blocks. */
 template <class Sum>
-DEVICE void cluster_begin(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared, int warp)
+DEVICE void cluster_begin(const struct cluster_plan &plan, struct cluster_shared *shared, cluster_tiles<Sum> *memory,
+                          int warp)
 {
     const int thread = (int)threadIdx.x;
     if (thread < ITEMS_AHEAD)
         shared->items[thread] =
             cluster_item_at(plan, (blockIdx.x + (uint64_t)thread * gridDim.x) / (unsigned)cluster_size());
-    if (thread < CLUSTER_EXCHANGES)
-        mbarrier_init_cluster(&shared->published[thread]);
     if (thread == 0)
-        mbarrier_init_warps(&shared->summed, (int)plan.scan.blocks);
+        cluster_tiles_init(memory, plan.row);
     if (lane_index() == 0)
         mbarrier_init_cluster(&shared->arrived[warp]);
     __syncthreads();
-    if (thread < CLUSTER_EXCHANGES)
-        mbarrier_expect(&shared->published[thread], plan.tiles * (int)sizeof(typename Sum::sum));
     cluster_sync();
 }
 
@@ -281,12 +219,12 @@ __global__ void REGISTERS((cluster_registers<Sum>)) cluster_kernel(const __grid_
 {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(CLUSTER_ALIGNMENT) uint4 buffers[];
-    __shared__ struct cluster_shared<Sum> shared;
+    __shared__ struct cluster_shared shared;
     const int warp = warp_index(), warps = (int)blockDim.x / WARP;
     uint4 *buffer = buffers + warp * (CLUSTER_BUFFER / VEC16_BYTES);
     uint4 *stages = buffers + warps * (CLUSTER_BUFFER / VEC16_BYTES), *stage = stages + warp * Sum::stage_vectors;
-    typename Sum::sum *totals = (typename Sum::sum *)(stages + warps * Sum::stage_vectors);
-    cluster_begin<Sum>(plan, &shared, warp);
+    cluster_tiles<Sum> *memory = (cluster_tiles<Sum> *)(stages + warps * Sum::stage_vectors);
+    cluster_begin<Sum>(plan, &shared, memory, warp);
     cluster_fetch<Sum>(plan, &shared.items[0], warp, buffer, &shared.arrived[warp]);
 
     for (unsigned iteration = 0; shared.items[iteration % ITEMS].length > 0; iteration++) {
@@ -296,7 +234,7 @@ __global__ void REGISTERS((cluster_registers<Sum>)) cluster_kernel(const __grid_
             mbarrier_wait(&shared.arrived[warp], iteration % 2);
         cluster_read<Sum>(plan, item, buffer, &leaves);
         cluster_fetch<Sum>(plan, &shared.items[(iteration + 1) % ITEMS], warp, buffer, &shared.arrived[warp]);
-        cluster_passes<Sum, Kind>(plan, &shared, item, warp, iteration, totals, &leaves);
+        cluster_passes<Sum, Kind>(plan, memory, item, warp, iteration, &leaves);
 #pragma unroll
         for (int t = 0; t < CLUSTER_TILES; t++)
             scan_write<Sum, float, false>(plan.scan, item, cluster_tile(warp, t), stage, leaves.tile[t].x);

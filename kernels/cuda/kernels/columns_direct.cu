@@ -1,6 +1,7 @@
 #include "kernels/cuda/kernels/columns_direct.cuh"
 
 #include "kernels/cuda/kernels/launchers.h"
+#include "kernels/cuda/select/instance.h"
 
 static_assert(SCAN_DIRECT_COLUMNS == direct_columns(1) && SCAN_DIRECT_LEVELS == DIRECT_LEVELS,
               "what select.c takes for granted");
@@ -35,18 +36,6 @@ static const struct direct_kernel kernels[DIRECT_KERNELS] = {
 };
 #undef X
 
-static bool is_32_bits(enum scand_dtype form)
-{
-    return form == SCAND_DTYPE_I32 || form == SCAND_DTYPE_U32;
-}
-
-/* True when integers have 32 bits in this machine's order on both sides: 32-bit sums suffice, as nobody would see upper
- * halves. */
-static bool is_short(const struct scan_rule *rule)
-{
-    return is_32_bits(rule->input) && is_32_bits(rule->output);
-}
-
 /* True when sums in f2 begin and end as f32, in all passes. */
 static bool is_f2_of_f32(const struct scan_rule *rule)
 {
@@ -61,7 +50,7 @@ static const struct direct_kernel *kernel_of(const struct scan_rule *rule)
     if (rule->op == SCAND_OPERATOR_AFFINE)
         number =
             codec_is_integer(rule->input) ? DIRECT_AFFINE_WHOLE : DIRECT_AFFINE + scan_float_number(rule->accumulator);
-    else if (is_short(rule))
+    else if (instance_is_short(rule))
         number = DIRECT_SHORT + (int)rule->op;
     else if (is_f2_of_f32(rule))
         number = DIRECT_F2_OF_F32;
@@ -148,7 +137,7 @@ static bool side_has_pairs(const struct scan_plan *scan, const struct scan_side 
     int64_t places = (int64_t)(intptr_t)side->base | side->stride;
     for (int axis = 0; axis + 1 < scan->outer_rank; axis++)
         places |= side->outer_strides[axis];
-    return (form == SCAND_DTYPE_F32 || is_32_bits(form) || bytes == 2) && places % (2 * bytes) == 0;
+    return (form == SCAND_DTYPE_F32 || instance_is_32_bits(form) || bytes == 2) && places % (2 * bytes) == 0;
 }
 
 static bool has_pairs(const struct direct_plan *plan)
@@ -169,8 +158,8 @@ static struct direct_plan plan_of(const struct scan_rule *rule, const struct sca
     plan.whole = codec_is_integer(rule->input) ? (uint64_t)(int64_t)rule->coefficient : 0;
     plan.tiles = (unsigned)scan_tiles(scan->length);
     plan_items(&plan, rule, scan);
-    plan.plain = !rule->demean && (plan.any.input == SCAND_DTYPE_F32 || is_short(rule));
-    plan.plain_output = plan.any.output == SCAND_DTYPE_F32 || is_short(rule);
+    plan.plain = !rule->demean && (plan.any.input == SCAND_DTYPE_F32 || instance_is_short(rule));
+    plan.plain_output = plan.any.output == SCAND_DTYPE_F32 || instance_is_short(rule);
     plan.pairs = has_pairs(&plan);
     uint64_t members = plan.tiles;
     for (int level = 0; level < DIRECT_LEVELS; level++, members = scan_groups(members)) {

@@ -26,6 +26,7 @@ struct scan_call {
 /* All of them. */
 #define SCAN_LAUNCHERS(X) \
     X(affine)             \
+    X(any_cluster)        \
     X(any_layout)         \
     X(block_per_row)      \
     X(cluster_per_row)    \

@@ -1,6 +1,7 @@
 #include "kernels/cuda/select/instance.h"
 
 #include "kernels/order1/dtypes.h"
+#include "kernels/order1/operators.h"
 #include "kernels/order1/order.h"
 
 /* Tiles of rows from which on copies in bulk are faster: on an H200 10,000 samples in f32 reach 0.97 of a copy so,
@@ -10,6 +11,10 @@
 
 #define CLUSTER_HALF_SM 16 /* warps, beyond which a thread block has an SM to itself */
 #define CLUSTER_SMALL   5  /* thread blocks that have an SM each: a cluster of more may as well be the largest */
+
+#define ANY_CLUSTER_SIZE 16 /* thread blocks of a cluster of any_cluster, at most: devices of 9.0 have them */
+#define ANY_CLUSTER_F64  20 /* warps of a thread block, of which an SM holds two, with sums in f64; */
+#define ANY_CLUSTER_REST 16 /* with others, which have more registers */
 
 /* Prefetches unless its shared memory costs thread blocks, which can compute while others fetch. */
 bool instance_prefetches(int with, int without)
@@ -41,4 +46,41 @@ struct instance_cluster instance_cluster_of(int tiles, int warp_tiles, int warps
     const int size = least > CLUSTER_SMALL && warps_max > CLUSTER_HALF_SM ? size_max : least;
     const int each = size * warp_tiles;
     return (struct instance_cluster){size, (tiles + each - 1) / each};
+}
+
+bool instance_is_32_bits(enum scand_dtype form)
+{
+    return form == SCAND_DTYPE_I32 || form == SCAND_DTYPE_U32;
+}
+
+bool instance_is_short(const struct scan_rule *rule)
+{
+    return instance_is_32_bits(rule->input) && instance_is_32_bits(rule->output);
+}
+
+/* The warps of a thread block of any_cluster and the tiles of a warp, at most; none where there is no instance. */
+struct shape {
+    uint64_t warps, tiles;
+};
+
+static struct shape any_cluster_shape(const struct scan_rule *rule)
+{
+    const bool compares = OPERATOR_COMPARES(rule->op);
+    if (codec_is_integer(rule->input))
+        return (struct shape){ANY_CLUSTER_REST, instance_is_short(rule) ? 2 : 1};
+    if (!compares && rule->accumulator == SCAND_ACCUMULATOR_F2)
+        return (struct shape){0, 0};
+    if (compares ? codec_class(rule->input) == SCAND_CLASS_F64 : rule->accumulator == SCAND_ACCUMULATOR_F64)
+        return (struct shape){ANY_CLUSTER_F64, 1};
+    return (struct shape){ANY_CLUSTER_REST, 2};
+}
+
+struct instance_cluster instance_any_cluster_of(const struct scan_rule *rule, uint64_t tiles)
+{
+    const struct shape shape = any_cluster_shape(rule);
+    const uint64_t most = shape.warps * shape.tiles;
+    if (most == 0 || tiles > ANY_CLUSTER_SIZE * most)
+        return (struct instance_cluster){0, 0};
+    const uint64_t size = tiles > most ? (tiles + most - 1) / most : 2;
+    return (struct instance_cluster){(int)size, (int)((tiles + size * shape.tiles - 1) / (size * shape.tiles))};
 }

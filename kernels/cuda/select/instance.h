@@ -21,12 +21,23 @@ bool instance_copies_in_bulk(const struct scan_plan *plan);
  * f32. */
 bool instance_is_aligned(const struct scan_rule *rule, const struct scan_plan *plan);
 
+/* True for integers of 32 bits in this machine's order. */
+bool instance_is_32_bits(enum scand_dtype form);
+
+/* True when integers have 32 bits in this machine's order on both sides: 32-bit sums suffice, as nobody would see upper
+ * halves. */
+bool instance_is_short(const struct scan_rule *rule);
+
 /* The division of a row of so many tiles among the thread blocks of a cluster, and their warps. A warp takes
  * `warp_tiles`; a thread block has at most `warps_max` warps, a cluster at most `size_max` thread blocks. */
 struct instance_cluster {
     int size, warps;
 };
 struct instance_cluster instance_cluster_of(int tiles, int warp_tiles, int warps_max, int size_max);
+
+/* That of a row of any_cluster, whose warps take as many tiles as the kernel for the rule has registers for: two of
+ * 4-byte sums, one of 8 bytes. Of size 0 where no cluster holds the row, or the rule has no instance. */
+struct instance_cluster instance_any_cluster_of(const struct scan_rule *rule, uint64_t tiles);
 
 #ifdef __cplusplus
 }

@@ -215,28 +215,6 @@ DEVICE void any_samples(const struct any_plan &plan, const Source &source, uint3
         x[i] ^= any_flip32(plan);
 }
 
-/* Writes a tile, of which `word` makes the words of this lane's leaf. */
-template <int Bytes, class Word>
-DEVICE void any_put_ahead(const struct scan_item *item, int warp, uint4 *stage, Word word)
-{
-    char *target = item->output + warp * ORDER_TILE * Bytes;
-    int count = tile_samples(item->length, warp);
-    if constexpr (Bytes == 8) {
-        if (shift_of<char>(target) != 0)
-            words_write_quarters<false, true>(stage, target, count, word);
-        else if (count < ORDER_TILE)
-            words_write_quarters<false, false>(stage, target, count, word);
-        else
-            words_write_quarters<true, false>(stage, target, count, word);
-    } else {
-        leaf_put<Bytes>(stage, lane_index(), word);
-        __syncwarp();
-        if (count > 0)
-            words_drain_vectors<Bytes, WARP * Bytes>(stage, target, count);
-        __syncwarp();
-    }
-}
-
 /* Puts words to any address, some leaves at a time. */
 template <int Bytes, class Word>
 DEVICE void any_put_now(const struct scan_side &side, const struct scan_item *item, int warp, uint4 *stage, Word word)
@@ -256,8 +234,34 @@ DEVICE void any_put_now(const struct scan_side &side, const struct scan_item *it
     }
 }
 
+/* Writes a tile, of which `word` makes the words of this lane's leaf. `Sectors`: for kernels that have registers to put
+ * 8-byte words leaf by leaf where leaves do not begin with WORDS_SECTOR bytes. A quarter of a leaf is parts of two of
+ * these then, which memory takes longer to write. */
+template <int Bytes, bool Sectors, class Word>
+DEVICE void any_put_ahead(const struct scan_side &side, const struct scan_item *item, int warp, uint4 *stage, Word word)
+{
+    char *target = item->output + warp * ORDER_TILE * Bytes;
+    int count = tile_samples(item->length, warp);
+    if constexpr (Bytes == 8) {
+        if (Sectors && (uintptr_t)target % WORDS_SECTOR != 0)
+            any_put_now<Bytes>(side, item, warp, stage, word);
+        else if (!Sectors && shift_of<char>(target) != 0)
+            words_write_quarters<false, true>(stage, target, count, word);
+        else if (count < ORDER_TILE)
+            words_write_quarters<false, false>(stage, target, count, word);
+        else
+            words_write_quarters<true, false>(stage, target, count, word);
+    } else {
+        leaf_put<Bytes>(stage, lane_index(), word);
+        __syncwarp();
+        if (count > 0)
+            words_drain_vectors<Bytes, WARP * Bytes>(stage, target, count);
+        __syncwarp();
+    }
+}
+
 /* Targets for the words of a lane's leaf: put<Bytes>(word) takes them. This one: a warp's tile of an item. */
-template <bool Ahead> struct any_tile_target {
+template <bool Ahead, bool Sectors = false> struct any_tile_target {
     const struct any_plan &plan;
     const struct scan_item *item;
     int warp;
@@ -266,7 +270,7 @@ template <bool Ahead> struct any_tile_target {
     template <int Bytes, class Word> __device__ __forceinline__ void put(Word word) const
     {
         if constexpr (Ahead)
-            any_put_ahead<Bytes>(item, warp, stage, word);
+            any_put_ahead<Bytes, Sectors>(plan.scan.output, item, warp, stage, word);
         else
             any_put_now<Bytes>(plan.scan.output, item, warp, stage, word);
     }

@@ -15,9 +15,10 @@ struct scan_item {
     bool outer[SCAND_PASSES_MAX]; /* true for passes with a carry from other blocks of the row */
 };
 
-DEVICE char *side_at(const struct scan_plan &plan, const struct scan_side &side, uint64_t row, uint64_t block)
+DEVICE char *side_at(const struct scan_plan &plan, const struct scan_side &side, uint64_t row, uint64_t block,
+                     unsigned part = ORDER_BLOCK)
 {
-    int64_t offset = (int64_t)(block * ORDER_BLOCK) * side.stride;
+    int64_t offset = (int64_t)(block * part) * side.stride;
 #pragma unroll
     for (int axis = SCAN_OUTER_MAX - 1; axis > 0; axis--)
         if (axis < plan.outer_rank) {
@@ -27,7 +28,8 @@ DEVICE char *side_at(const struct scan_plan &plan, const struct scan_side &side,
     return side.base + offset + (int64_t)row * side.outer_strides[0];
 }
 
-DEVICE struct scan_item scan_item_at(const struct scan_plan &plan, uint64_t index)
+/* `part`: samples of a row in each of its blocks. */
+DEVICE struct scan_item scan_item_at(const struct scan_plan &plan, uint64_t index, unsigned part = ORDER_BLOCK)
 {
     struct scan_item item = {};
     if (index >= plan.items)
@@ -38,10 +40,10 @@ DEVICE struct scan_item scan_item_at(const struct scan_plan &plan, uint64_t inde
         row = index / plan.blocks;
         block = index % plan.blocks;
     }
-    item.input = side_at(plan, plan.input, plan.first_row + row, block);
-    item.output = side_at(plan, plan.output, plan.first_row + row, block);
+    item.input = side_at(plan, plan.input, plan.first_row + row, block, part);
+    item.output = side_at(plan, plan.output, plan.first_row + row, block, part);
     item.sum = row * plan.sums_per_row + block;
-    item.length = (int)min(plan.length - block * ORDER_BLOCK, (uint64_t)ORDER_BLOCK);
+    item.length = (int)min(plan.length - block * part, (uint64_t)part);
     for (int pass = 0; pass < SCAND_PASSES_MAX; pass++)
         item.outer[pass] = pass != plan.totals_pass && block != (plan.backward[pass] ? plan.blocks - 1 : 0);
     return item;

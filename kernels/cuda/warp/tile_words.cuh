@@ -16,6 +16,8 @@
  * one thread block would fit an SM. */
 #define WORDS_STAGE(BYTES) ((BYTES) == 8 ? 64 : WARP * (BYTES))
 
+#define WORDS_SECTOR 32 /* bytes that memory is written in */
+
 /* The place of a vector: the vectors of a leaf change places, so that lanes meet all banks leaf after leaf, too
  * (swizzle). */
 DEVICE int swizzle_words(int vec16, int bytes)

@@ -1,0 +1,107 @@
+/*
+ * A row whose tiles the thread blocks of a cluster share: how the tiles' totals become the carries into them.
+ *
+ * Every warp sends its tiles' totals to all thread blocks of the cluster, by stores into their shared memory that are
+ * counted as they arrive. When all of a row have, a warp of every thread block for each order block of the row makes
+ * carries of them. So a pass waits once, and nobody for an answer.
+ *
+ * There is shared memory for the totals and carries of two passes, which take turns: who sends a total has had those of
+ * the pass before from everyone, so everyone has read those of the one before that.
+ */
+#ifndef KERNELS_CUDA_EXCHANGE_CLUSTER_TILES_CUH
+#define KERNELS_CUDA_EXCHANGE_CLUSTER_TILES_CUH
+
+#include "kernels/cuda/exchange/cluster.cuh"
+#include "kernels/cuda/lane/shuffle.cuh"
+#include "kernels/cuda/warp/kogge_stone.cuh"
+
+#define CLUSTER_EXCHANGES 2
+
+/* A row: its tiles and order blocks, and how many of its tiles a thread block has, the last one perhaps fewer. */
+struct cluster_row {
+    int tiles, blocks, here;
+};
+
+/* Shared memory of each thread block. */
+#define CLUSTER_HERE_MAX 64
+template <class Sum> struct cluster_tiles {
+    mbarrier published[CLUSTER_EXCHANGES]; /* the totals of all tiles of a row */
+    mbarrier summed;                       /* and of its order blocks, which are: */
+    typename Sum::sum blocks[ORDER_FAN];
+    typename Sum::sum carries[CLUSTER_EXCHANGES][CLUSTER_HERE_MAX]; /* into the tiles here */
+    typename Sum::sum totals[1];                                    /* of two passes, whole order blocks each */
+};
+
+/* Bytes of it, for rows of so many order blocks. */
+#define CLUSTER_TILES_BYTES(BLOCKS, SUM)          \
+    ((CLUSTER_EXCHANGES + 1) * sizeof(mbarrier) + \
+     (ORDER_FAN + CLUSTER_EXCHANGES * (CLUSTER_HERE_MAX + ORDER_FAN * (BLOCKS))) * (SUM))
+
+/* Makes the mbarriers, by one thread. They are known to the cluster when it has met. */
+template <class Sum> DEVICE void cluster_tiles_init(cluster_tiles<Sum> *memory, const struct cluster_row &row)
+{
+    for (int i = 0; i < CLUSTER_EXCHANGES; i++)
+        mbarrier_init_cluster(&memory->published[i]);
+    mbarrier_init_warps(&memory->summed, row.blocks);
+    for (int i = 0; i < CLUSTER_EXCHANGES; i++)
+        mbarrier_expect(&memory->published[i], row.tiles * (int)sizeof(typename Sum::sum));
+}
+
+/* The totals of exchange `number`. */
+template <class Sum>
+DEVICE typename Sum::sum *cluster_totals(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number)
+{
+    return memory->totals + number % CLUSTER_EXCHANGES * row.blocks * ORDER_FAN;
+}
+
+/* Tells the total of a tile of this thread block to all, by a warp. */
+template <class Sum>
+DEVICE void cluster_tell(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int tile,
+                         typename Sum::sum total)
+{
+    const int rank = lane_index();
+    typename Sum::sum *place = cluster_totals<Sum>(memory, row, number) + cluster_rank() * row.here + tile;
+    mbarrier *published = &memory->published[number % CLUSTER_EXCHANGES];
+    if (rank < cluster_size())
+        cluster_store_sum(cluster_address(smem_address(place), rank), cluster_address(smem_address(published), rank),
+                          total);
+}
+
+/* The carries into those tiles of order block `block` that are here, made by the block's warp from all totals. */
+template <class Sum, bool Backward>
+DEVICE void cluster_tiles_carries(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int block)
+{
+    const int lane = lane_index(), tile = block * ORDER_FAN + lane;
+    const int last = min(row.tiles - block * ORDER_FAN, ORDER_FAN) - 1, network = group_last<Sum>(last + 1);
+    typename Sum::sum sum = lane <= last ? cluster_totals<Sum>(memory, row, number)[tile] : Sum::identity();
+    sum = group_scan<Sum, Backward>(sum, network);
+    if (lane == (Backward ? 0 : last))
+        memory->blocks[block] = sum;
+    carry<Sum> before = group_before<Sum, Backward>(sum, network);
+    mbarrier_arrive(&memory->summed);
+    mbarrier_wait(&memory->summed, number % 2);
+    sum =
+        lane_get(group_scan_rolled<Sum, Backward>(memory->blocks[lane], row.blocks), Backward ? block + 1 : block - 1);
+    if (block != (Backward ? row.blocks - 1 : 0))
+        before = carry_join<Sum>({sum, true}, before);
+    const int here = tile - cluster_rank() * row.here;
+    if (lane <= last && here >= 0 && here < row.here)
+        memory->carries[number % CLUSTER_EXCHANGES][here] = before.sum;
+}
+
+/* Makes the carries into the tiles of this thread block, by all of its warps, of which there are as many as order
+ * blocks or more: exchange `number` of the cluster. */
+template <class Sum, bool Backward>
+DEVICE void cluster_tiles_scan(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int warp)
+{
+    if (warp < row.blocks) {
+        mbarrier *published = &memory->published[number % CLUSTER_EXCHANGES];
+        mbarrier_wait_cluster(published, number / CLUSTER_EXCHANGES % 2);
+        if (warp == 0 && lane_index() == 0)
+            mbarrier_expect(published, row.tiles * (int)sizeof(typename Sum::sum));
+        cluster_tiles_carries<Sum, Backward>(memory, row, number, warp);
+    }
+    __syncthreads();
+}
+
+#endif
