@@ -55,6 +55,12 @@ struct step_tiles step_tiles_halved(const struct step_kernel *kernel, struct ste
     return tiles;
 }
 
+uint64_t step_workspace_bytes(const struct step_kernel *kernel, const struct step_rows *rows, const void *params,
+                              uint64_t count)
+{
+    return kernel->workspace_bytes ? kernel->workspace_bytes(rows, params, count) : 0;
+}
+
 /*
  * Parts of rows.
  */

@@ -64,6 +64,7 @@ struct step_rows {
     uint64_t outer_shape[SCAN_OUTER_MAX];
     struct step_operand input, output;
     struct step_operand further[STEP_FURTHER_MAX]; /* in the order of the operation's list */
+    void *workspace; /* of a launch: memory of step_workspace_bytes, aligned to 16 bytes, of which nothing is kept */
 };
 
 /* Rows first_row <= r < first_row + row_count, of each the output's elements begin <= i < end. */
@@ -112,6 +113,9 @@ struct step_kernel {
      * NULL: values may be anything. */
     uint64_t (*index_below)(const void *params, uint32_t further);
     uint64_t index_from;
+    /* Bytes of device memory that launches of so many rows need for themselves, one launch after the other. NULL: none.
+     */
+    uint64_t (*workspace_bytes)(const struct step_rows *rows, const void *params, uint64_t count);
     const struct step_parts *parts; /* NULL: rows are not divided */
     step_run *reference;            /* reference of any tile; its scratch is not used */
     step_run *cpu[CPU_SET_COUNT];   /* the builds of cpu.c */
@@ -127,6 +131,9 @@ struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct s
 
 /* Halves tiles until there are at least so many, as far as the kernel allows. */
 struct step_tiles step_tiles_halved(const struct step_kernel *kernel, struct step_tiles tiles, uint64_t least);
+
+uint64_t step_workspace_bytes(const struct step_kernel *kernel, const struct step_rows *rows, const void *params,
+                              uint64_t count);
 
 /* The parts of rows that a kernel divides; NULL: it does not. */
 const struct step_parts *step_parts_of(const struct step_kernel *kernel, const struct step_rows *rows);

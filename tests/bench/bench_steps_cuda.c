@@ -14,6 +14,7 @@
 struct memory {
     struct stopwatch stopwatch;
     char *input, *further, *output;
+    void *workspace; /* of the kernel that is measured */
 };
 
 /* One kind of work of a case. */
@@ -38,13 +39,18 @@ static step_launch *launch_of(const struct step_kernel *kernel)
     return step_launches[id];
 }
 
+static struct step_rows rows_of(const struct memory *memory, const struct step_bench *bench)
+{
+    return step_bench_rows(bench, ROWS, LENGTH, memory->input, memory->further, memory->output);
+}
+
 static int step_start(void *argument, cudaStream_t stream)
 {
     const struct work *work = argument;
     const struct memory *memory = work->memory;
     const struct step_kernel *kernel = work->bench->kernel;
-    const struct step_rows rows =
-        step_bench_rows(work->bench, ROWS, LENGTH, memory->input, memory->further, memory->output);
+    struct step_rows rows = rows_of(memory, work->bench);
+    rows.workspace = memory->workspace;
     const struct step_tiles tiles = step_tiles_of(kernel, &rows, work->bench->params, 0, ROWS);
     step_launch *launch = work->launch ? work->launch : launch_of(kernel);
     return launch(&rows, work->bench->params, &tiles, 0, tiles.tile_count, stream);
@@ -56,6 +62,13 @@ static int put_words(struct memory *memory, const struct step_bench *bench)
     const uint64_t count = step_bench_words(bench, LENGTH);
     step_bench_fill(bench, LENGTH, words);
     return cudaMemcpy(memory->further, words, count * sizeof words[0], cudaMemcpyHostToDevice);
+}
+
+static int workspace_in(struct memory *memory, const struct step_bench *bench)
+{
+    const struct step_rows rows = rows_of(memory, bench);
+    const uint64_t bytes = step_workspace_bytes(bench->kernel, &rows, bench->params, ROWS);
+    return bytes > 0 ? cudaMalloc(&memory->workspace, bytes) : 0;
 }
 
 static int measure(struct memory *memory, const struct step_bench *bench, step_launch *launch,
@@ -70,9 +83,13 @@ static int measure(struct memory *memory, const struct step_bench *bench, step_l
     if (!error && step_bench_words(bench, LENGTH) > 0)
         error = put_words(memory, bench);
     if (!error)
+        error = workspace_in(memory, bench);
+    if (!error)
         error = stopwatch_median(&memory->stopwatch, copy_start, &work, &copy_ms);
     if (!error)
         error = stopwatch_median(&memory->stopwatch, step_start, &work, &row.milliseconds);
+    cudaFree(memory->workspace);
+    memory->workspace = NULL;
     snprintf(row.name, sizeof row.name, "%s", bench->name);
     snprintf(row.shape, sizeof row.shape, "%d x %d %s", ROWS, LENGTH, step_bench_dtypes(bench));
     snprintf(row.against, sizeof row.against, "device copy of as many bytes");

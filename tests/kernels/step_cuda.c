@@ -53,14 +53,27 @@ static cudaError_t run_halves(const struct step_kernel *kernel, step_launch *lau
     return e == cudaSuccess ? cudaDeviceSynchronize() : e;
 }
 
+/* Runs rows with a workspace that is no larger than it must be. */
+static cudaError_t run_whole(const struct step_kernel *kernel, step_launch *launch, const void *params,
+                             struct step_rows *rows)
+{
+    const uint64_t bytes = step_workspace_bytes(kernel, rows, params, rows->row_count);
+    cudaError_t e = bytes > 0 ? cudaMalloc(&rows->workspace, bytes) : cudaSuccess;
+    if (e == cudaSuccess)
+        e = run_halves(kernel, launch, params, rows);
+    cudaFree(rows->workspace);
+    rows->workspace = NULL;
+    return e;
+}
+
 /* Runs rows as devices do: long rows by parts, where a kernel divides them. */
 static cudaError_t run_rows(const struct step_kernel *kernel, step_launch *launch, const void *params,
-                            const struct step_rows *rows)
+                            struct step_rows *rows)
 {
     const struct step_parts *parts = launch ? NULL : step_parts_of(kernel, rows);
     void *numbers;
     if (!parts)
-        return run_halves(kernel, launch, params, rows);
+        return run_whole(kernel, launch, params, rows);
     cudaError_t e = cudaMalloc(&numbers, step_parts_bytes(parts, rows, rows->row_count) + 1);
     if (e != cudaSuccess)
         return e;

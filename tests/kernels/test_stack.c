@@ -329,7 +329,7 @@ static void borders_of_rows_and_bins(void)
         }
 }
 
-/* Lists of all lengths about the samples that are added at a time, and stretches of a warp that are cut short. */
+/* Lists of all lengths about the samples that are added at a time, and stretches that are cut short. */
 static void borders_of_lengths(void)
 {
     for (uint64_t length = 0; length < 300; length += 1 + random_next(&seed) % 7)
@@ -337,10 +337,12 @@ static void borders_of_lengths(void)
                       SCAND_DTYPE_F32, random_next(&seed) % STEP_ORDER_COUNT);
 }
 
-/* Indices that are longer than a thread block sorts at a time, of each order. */
-static void borders_of_batches(void)
+/* Indices about those that a thread block looks up once, as often as it does at a time, or in a batch, of each order.
+ * Those of 1,024 samples warps still look up for themselves. */
+static void borders_of_sorting(void)
 {
-    static const uint64_t lengths[] = {7168, 7169, 8191, 8192, 8193, 11263, 11264, 11265, 14336, 14337, 40000};
+    static const uint64_t lengths[] = {1023, 1024, 1025, 2047,  2049,  7168,  7169,  8191,
+                                       8192, 8193, 9217, 11264, 11265, 14336, 14337, 40000};
     for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         for (unsigned order = 0; order < STEP_ORDER_COUNT; order++)
             check_columns((struct shape){33 + random_next(&seed) % 2, lengths[i], 1 + random_next(&seed) % 7},
@@ -411,7 +413,7 @@ int main(int argc, char **argv)
                                         TEST(hostile_indices),
                                         TEST(borders_of_rows_and_bins),
                                         TEST(borders_of_lengths),
-                                        TEST(borders_of_batches),
+                                        TEST(borders_of_sorting),
                                         TEST(orders_of_each_dtype),
                                         TEST(every_index),
                                         TEST(planes_of_columns),

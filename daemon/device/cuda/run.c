@@ -139,18 +139,31 @@ static cudaError_t run_parts(struct cuda_device *self, const struct step *step, 
     return e == cudaSuccess ? run_tiles(step, parts->joined, &joined, first, count, stream) : e;
 }
 
+/* Rows as they are, by launches that have the workspace. */
+static cudaError_t run_whole(struct cuda_device *self, const struct step *step, struct step_rows *rows, uint64_t first,
+                             uint64_t count, cudaStream_t stream)
+{
+    const uint64_t bytes = step->algorithm ? 0 : step_workspace_bytes(step->kernel, rows, step->parameters, count);
+    const cudaError_t e = cuda_grow(self, &self->workspace, bytes);
+    if (e != cudaSuccess)
+        return e;
+    rows->workspace = self->workspace.memory;
+    return run_tiles(step, step->kernel, rows, first, count, stream);
+}
+
 static cudaError_t run_step(struct cuda_device *self, const struct chunk_rows *steps, uint32_t i)
 {
     const struct step *step = &steps->chunk->steps[i];
+    const uint64_t first = steps->first, count = steps->chunk->count;
     cudaStream_t stream = self->streams[STAGE_KERNEL];
     if (step->kernel) {
-        const struct step_rows rows = chunk_step_rows(steps, i);
+        struct step_rows rows = chunk_step_rows(steps, i);
         const struct step_parts *parts = step->algorithm ? NULL : step_parts_of(step->kernel, &rows);
-        return parts ? run_parts(self, step, parts, &rows, steps->first, steps->chunk->count, stream)
-                     : run_tiles(step, step->kernel, &rows, steps->first, steps->chunk->count, stream);
+        return parts ? run_parts(self, step, parts, &rows, first, count, stream)
+                     : run_whole(self, step, &rows, first, count, stream);
     }
     const struct scan_rows rows = chunk_scan_rows(steps, i);
-    return run_order1(self, &rows, steps->first, steps->chunk->count, stream);
+    return run_order1(self, &rows, first, count, stream);
 }
 
 cudaError_t cuda_run_operands(struct cuda_device *self, const struct slot *slot)

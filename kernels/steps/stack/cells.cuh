@@ -7,9 +7,11 @@
 #include "kernels/steps/step.cuh"
 #include "stack.h"
 
-#define WARP 32
-#define ALL  0xffffffffu
-#define ANY  SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled */
+#define WARP  32
+#define ALL   0xffffffffu
+#define ANY   SCAND_DTYPE_COUNT /* dtype that is not known when this is compiled */
+#define BINS  WARP              /* bins of a thread block that makes lists */
+#define LOOKS 8                 /* samples that a thread looks up the bins of at a time */
 
 /* A sample as sums have it: T is double or, of integers, uint64_t. */
 template <class T> static __device__ __forceinline__ T get_sample(enum scand_dtype dtype, const char *at);

@@ -1,9 +1,10 @@
 /*
  * Tiles that are launched together are areas of rows and bins, which are cut into thread blocks anew. Rows that share
- * an index are added from lists of its samples (lists.cuh), rows with an index each by a thread for each row, which has
- * the sums of some bins in shared memory, and few rows by a thread for each bin. Either way a sum is one thread's,
- * which meets samples in ascending order.
+ * an index are added from lists of its samples (lists.cuh; batches.cuh where there are very few bins), rows with an
+ * index each by a thread for each row, which has the sums of some bins in shared memory, and few rows by a thread for
+ * each bin. Either way a sum is one thread's, which meets samples in ascending order.
  */
+#include "batches.cuh"
 #include "lists.cuh"
 
 /*
@@ -95,20 +96,40 @@ static __global__ void __launch_bounds__(FEW_THREADS)
  * Launches.
  */
 
-/* True when rows along the last dimension have one index, whatever others have. */
-static bool lines_share(const struct step_rows *rows)
+/* A launch on a stream, of an area. */
+struct job {
+    const struct step_rows *rows;
+    const struct stack *stack;
+    struct step_tile area;
+    bool wide; /* lanes have several rows wherever they can: for tests */
+    cudaStream_t stream;
+};
+
+static uint64_t bins_of(const struct job *job)
+{
+    return job->area.end - job->area.begin;
+}
+
+/* True when rows along the last dimension are neighbours in memory. */
+static bool are_neighbours(const struct step_rows *rows)
 {
     const uint32_t last = rows->outer_rank - 1;
-    return rows->outer_rank > 1 && rows->further[STACK_INDEX].outer_strides[last] == 0 &&
-           rows->outer_shape[last] >= STACK_ROWS_LEAST;
+    return rows->outer_rank > 0 && rows->input.outer_strides[last] == (int64_t)codec_bytes(rows->input.dtype);
 }
+
+/*
+ * Very few bins.
+ */
+
+namespace batches
+{
 
 template <class Form> static struct cut cut_of(const struct step_rows *rows, const struct step_tile *area)
 {
     const struct step_operand *onto = &rows->further[STACK_ONTO];
     struct cut cut = {.area = *area, .base = area->first_row, .along = area->row_count};
     cut.onto_is_plain = onto->origin && onto->dtype == SCAND_DTYPE_F32 && step_is_aligned(rows, onto);
-    if (lines_share(rows)) {
+    if (stack_lines_share(rows)) {
         cut.base = 0;
         cut.along = rows->outer_shape[rows->outer_rank - 1];
     }
@@ -118,22 +139,8 @@ template <class Form> static struct cut cut_of(const struct step_rows *rows, con
     return cut;
 }
 
-/* A launch on a stream, of an area. */
-struct job {
-    const struct step_rows *rows;
-    const struct stack *stack;
-    struct step_tile area;
-    uint64_t enough; /* thread blocks from which on lanes may have several rows */
-    cudaStream_t stream;
-};
-
-static uint64_t bins_of(const struct job *job)
-{
-    return job->area.end - job->area.begin;
-}
-
 template <class T, enum scand_dtype Dtype, class Form, bool Counts>
-static cudaError_t launch_lists(const struct job *job)
+static cudaError_t launch_batches(const struct job *job)
 {
     const uint64_t length = job->rows->input.length;
     const unsigned samples = (unsigned)(length > Form::batch ? BATCHES : length > 0 ? length : 1);
@@ -143,12 +150,12 @@ static cudaError_t launch_lists(const struct job *job)
     const bool carries = !Counts || Form::rows == 1; /* folds of several rows would need more than some GPUs have */
     const struct cut cut = cut_of<Form>(job->rows, &job->area);
     const cudaError_t error =
-        cudaFuncSetAttribute(stack_lists<T, Dtype, Form, Counts>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        cudaFuncSetAttribute(stack_batches<T, Dtype, Form, Counts>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              (int)(carries && more > alone ? more : alone));
     if (error)
         return error;
     return step_launch_each(0, cut.row_parts * parts(bins_of(job), BINS), [&](uint64_t first, unsigned grid) {
-        stack_lists<T, Dtype, Form, Counts>
+        stack_batches<T, Dtype, Form, Counts>
             <<<grid, Form::threads, bytes, job->stream>>>(*job->rows, *job->stack, cut, samples, first);
     });
 }
@@ -157,27 +164,146 @@ static cudaError_t launch_lists(const struct job *job)
 static bool is_wide(const struct job *job)
 {
     const struct step_rows *rows = job->rows;
-    const int64_t item = codec_bytes(rows->input.dtype);
     const uint64_t blocks = parts(job->area.row_count, wide::block_rows) * parts(bins_of(job), BINS);
-    const bool even = rows->outer_rank == 1 || lines_share(rows);
-    return even && rows->input.outer_strides[rows->outer_rank - 1] == item && blocks >= job->enough;
+    const bool even = rows->outer_rank == 1 || stack_lines_share(rows);
+    return even && are_neighbours(rows) && (job->wide || blocks >= BLOCKS);
 }
 
 static cudaError_t launch_f32(const struct job *job)
 {
     const bool counts = stack_counts(job->rows, job->stack), is_long = job->rows->input.length > wide::batch;
     if (is_wide(job) && !counts)
-        return launch_lists<double, SCAND_DTYPE_F32, wide, false>(job);
+        return launch_batches<double, SCAND_DTYPE_F32, wide, false>(job);
     if (is_wide(job) && !is_long)
-        return launch_lists<double, SCAND_DTYPE_F32, wide, true>(job);
-    return counts ? launch_lists<double, SCAND_DTYPE_F32, deep, true>(job)
-                  : launch_lists<double, SCAND_DTYPE_F32, deep, false>(job);
+        return launch_batches<double, SCAND_DTYPE_F32, wide, true>(job);
+    return counts ? launch_batches<double, SCAND_DTYPE_F32, deep, true>(job)
+                  : launch_batches<double, SCAND_DTYPE_F32, deep, false>(job);
 }
 
 static cudaError_t launch_shared(const struct job *job)
 {
     if (codec_is_integer(job->rows->input.dtype))
-        return launch_lists<uint64_t, ANY, plain, true>(job);
+        return launch_batches<uint64_t, ANY, plain, true>(job);
+    if (job->rows->input.dtype == SCAND_DTYPE_F32 && step_is_aligned(job->rows, &job->rows->input))
+        return launch_f32(job);
+    return launch_batches<double, ANY, plain, true>(job);
+}
+
+} // namespace batches
+
+/*
+ * Other bins.
+ */
+
+/* Lines of an area that have one index each. */
+static struct lines lines_of(const struct job *job)
+{
+    const struct step_tile *area = &job->area;
+    if (!stack_lines_share(job->rows))
+        return {area->first_row, area->row_count, 0};
+    const uint64_t along = job->rows->outer_shape[job->rows->outer_rank - 1];
+    return {0, along, area->first_row / along};
+}
+
+static uint64_t line_count(const struct job *job, const struct lines &lines)
+{
+    return (job->area.first_row + job->area.row_count - 1 - lines.base) / lines.along - lines.first + 1;
+}
+
+/* The lists of an area lie in the workspace, their bounds first. */
+static struct lists lists_of(const struct job *job, uint64_t count)
+{
+    struct bounds *bounds = (struct bounds *)job->rows->workspace;
+    return {bounds, (uint32_t *)(bounds + count * bins_of(job)), bins_of(job), job->rows->input.length,
+            stack_is_shared(job->rows)};
+}
+
+template <class Form> static struct cut cut_of(const struct job *job, const struct lines &lines)
+{
+    const struct step_operand *onto = &job->rows->further[STACK_ONTO];
+    struct cut cut = {.area = job->area, .lines = lines};
+    cut.line_parts = parts(lines.along, Form::warp_rows);
+    cut.row_parts = line_count(job, lines) * cut.line_parts;
+    const uint64_t bins = 1 + (cut.row_parts * bins_of(job) - 1) / PLENTY;
+    cut.bins = bins < BINS ? (unsigned)bins : BINS;
+    cut.groups = parts(bins_of(job), cut.bins);
+    cut.bins_first = !are_neighbours(job->rows);
+    cut.onto_is_plain = onto->origin && onto->dtype == SCAND_DTYPE_F32 && step_is_aligned(job->rows, onto);
+    return cut;
+}
+
+/* True when the launch that adds may begin while the one before still sorts. */
+static bool begins_early(void)
+{
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+}
+
+static cudaError_t launch_sort(const struct job *job, const struct lines &lines, const struct lists &lists,
+                               uint64_t count)
+{
+    return step_launch_each(0, count * parts(bins_of(job), BINS), [&](uint64_t first, unsigned grid) {
+        stack_sort<<<grid, SORT_THREADS, 0, job->stream>>>(*job->rows, lines, lists, job->area.begin, first);
+    });
+}
+
+template <class T, enum scand_dtype Dtype, class Form, bool Counts>
+static cudaError_t launch_lists(const struct job *job)
+{
+    const struct lines lines = lines_of(job);
+    const struct cut cut = cut_of<Form>(job, lines);
+    const uint64_t count = stack_is_shared(job->rows) ? 1 : line_count(job, lines);
+    const uint64_t warps = cut.row_parts * cut.groups, length = job->rows->input.length;
+    const bool is_short = length <= SHORT && warps * cut.bins * length <= LOOKS_MOST;
+    const uint64_t bytes = is_short ? Form::warps * length * sizeof(uint32_t) : 0;
+    struct lists lists = lists_of(job, count);
+    const cudaError_t error = is_short ? cudaSuccess : launch_sort(job, lines, lists, count);
+    if (error)
+        return error;
+    if (is_short)
+        lists.places = NULL;
+    cudaLaunchAttribute early = {cudaLaunchAttributeProgrammaticStreamSerialization};
+    early.val.programmaticStreamSerializationAllowed = 1;
+    const unsigned attributes = !is_short && begins_early();
+    return step_launch_each(0, parts(warps, Form::warps), [&](uint64_t first, unsigned grid) {
+        const cudaLaunchConfig_t config = {grid, Form::threads, bytes, job->stream, &early, attributes};
+        cudaLaunchKernelEx(&config, stack_lists<T, Dtype, Form, Counts>, *job->rows, *job->stack, cut, lists, first);
+    });
+}
+
+/* True when lanes may have several rows each: neighbours in memory, and so many that warps suffice. */
+static bool is_wide(const struct job *job)
+{
+    const struct step_rows *rows = job->rows;
+    const uint64_t warps = parts(job->area.row_count, wide::warp_rows) * bins_of(job);
+    const bool even = rows->outer_rank == 1 || stack_lines_share(rows);
+    return even && are_neighbours(rows) && (job->wide || warps >= ENOUGH);
+}
+
+static cudaError_t launch_f32(const struct job *job)
+{
+    const bool counts = stack_counts(job->rows, job->stack);
+    if (is_wide(job))
+        return counts ? launch_lists<double, SCAND_DTYPE_F32, wide, true>(job)
+                      : launch_lists<double, SCAND_DTYPE_F32, wide, false>(job);
+    return counts ? launch_lists<double, SCAND_DTYPE_F32, deep, true>(job)
+                  : launch_lists<double, SCAND_DTYPE_F32, deep, false>(job);
+}
+
+/*
+ * All.
+ */
+
+/* Bins up to which batches are faster: an H100 takes 0.83 of the time with 1, and as long with 3. */
+#define FEW_BINS 2
+
+static cudaError_t launch_shared(const struct job *job)
+{
+    if (bins_of(job) <= FEW_BINS)
+        return batches::launch_shared(job);
+    if (codec_is_integer(job->rows->input.dtype))
+        return launch_lists<uint64_t, ANY, whole, true>(job);
     if (job->rows->input.dtype == SCAND_DTYPE_F32 && step_is_aligned(job->rows, &job->rows->input))
         return launch_f32(job);
     return launch_lists<double, ANY, plain, true>(job);
@@ -207,7 +333,7 @@ static cudaError_t launch_area(const struct job *job, bool few)
     const bool integers = codec_is_integer(job->rows->input.dtype);
     if (few)
         return integers ? launch_few<uint64_t>(job) : launch_few<double>(job);
-    if (stack_is_shared(job->rows) || lines_share(job->rows))
+    if (stack_has_lists(job->rows))
         return launch_shared(job);
     return integers ? launch_own<uint64_t>(job) : launch_own<double>(job);
 }
@@ -228,13 +354,13 @@ static struct step_tile area_of(const struct step_tiles *tiles, uint64_t begin, 
 }
 
 static cudaError_t launch_tiles(const struct step_rows *rows, const struct stack *stack, const struct step_tiles *tiles,
-                                uint64_t begin, uint64_t end, uint64_t enough, cudaStream_t stream)
+                                uint64_t begin, uint64_t end, bool wide, cudaStream_t stream)
 {
     const uint64_t tile_rows = tiles->count < tiles->tiling.rows ? tiles->count : tiles->tiling.rows;
     cudaError_t error = cudaSuccess;
     for (uint64_t count; begin < end && !error; begin += count) {
         const struct step_tile area = area_of(tiles, begin, end, &count);
-        const struct job job = {rows, stack, area, enough, stream};
+        const struct job job = {rows, stack, area, wide, stream};
         error = launch_area(&job, tile_rows < STACK_ROWS_LEAST);
     }
     return error;
@@ -243,11 +369,11 @@ static cudaError_t launch_tiles(const struct step_rows *rows, const struct stack
 extern "C" int stack_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
                             uint64_t begin, uint64_t end, void *stream)
 {
-    return launch_tiles(rows, (const struct stack *)params, tiles, begin, end, ENOUGH, (cudaStream_t)stream);
+    return launch_tiles(rows, (const struct stack *)params, tiles, begin, end, false, (cudaStream_t)stream);
 }
 
 extern "C" int stack_launch_wide(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
                                  uint64_t begin, uint64_t end, void *stream)
 {
-    return launch_tiles(rows, (const struct stack *)params, tiles, begin, end, 0, (cudaStream_t)stream);
+    return launch_tiles(rows, (const struct stack *)params, tiles, begin, end, true, (cudaStream_t)stream);
 }

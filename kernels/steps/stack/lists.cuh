@@ -1,255 +1,130 @@
 /*
- * Rows that share an index. A thread block has some of the rows and BINS bins. Of a batch of the index it makes lists
- * of the samples of each bin, by a counting sort, and each of its warps takes one bin after the other: it adds up the
- * samples of the list, in ascending order, while those that follow are on their way. A lane has a row, or several.
+ * Rows that share an index, from its lists. A warp has some of the rows and a bin, or a few, of which it adds up the
+ * samples in ascending order. A lane has a row, or several. Lists are those of a launch before (sort.cuh), or of a
+ * short index each warp makes its own. Warps wait for nobody: those of bins with few samples make room for others, and
+ * while one waits for samples others add theirs.
  */
 #ifndef KERNELS_STEPS_STACK_LISTS_CUH
 #define KERNELS_STEPS_STACK_LISTS_CUH
 
-#include "cells.cuh"
+#include "sort.cuh"
 
-#define BINS    WARP            /* bins of a thread block */
-#define LOOKS   8               /* samples that a thread looks up the bins of at a time */
-#define STRETCH UINT64_C(2048)  /* samples that a warp looks up at most, before what it found is added */
-#define BATCH   UINT64_C(11264) /* samples that a thread block looks up at most, as shared memory has room for */
-#define BATCHES UINT64_C(7168)  /* samples if these are not all, so that sums need room, too */
-#define ENOUGH  UINT64_C(512)   /* thread blocks that occupy a GPU */
+#define ENOUGH     UINT64_C(2048)      /* warps that occupy a GPU */
+#define PLENTY     UINT64_C(65536)     /* warps beyond which each has several bins */
+#define SHORT      UINT64_C(1024)      /* samples at most of an index that warps look up for themselves, */
+#define LOOKS_MOST (UINT64_C(1) << 22) /* and looks of all warps, which take no longer than a launch that sorts */
 
 /* How rows of this kind are added: a lane has so many rows, WARP apart, and asks for so many samples of each at a time,
- * while it adds as many others. Multiprocessors have at least so many thread blocks. */
-template <unsigned Rows, unsigned Warps, unsigned Samples, unsigned Blocks> struct form {
+ * which it then adds while other warps ask or, if doubled, while as many others are on their way. Multiprocessors have
+ * at least so many thread blocks. */
+template <unsigned Rows, unsigned Warps, unsigned Samples, unsigned Blocks, bool Doubled> struct form {
     static constexpr unsigned rows = Rows, warps = Warps, samples = Samples, blocks = Blocks;
-    static constexpr unsigned block_rows = Rows * WARP, threads = Warps * WARP;
-    static constexpr uint64_t batch = Warps * STRETCH < BATCH ? Warps * STRETCH : BATCH;
+    static constexpr unsigned warp_rows = Rows * WARP, threads = Warps * WARP;
     static constexpr unsigned chunk = Samples < 16 ? Samples : 16; /* samples that are asked for together */
+    static constexpr bool doubled = Doubled;
+    static_assert(Samples % chunk == 0 && WARP % chunk == 0, "no chunk needs numbers of two loads");
 };
 
-using wide = form<4, 8, 4, 3>;  /* rows that are neighbours in memory, of many bins */
-using deep = form<1, 4, 48, 3>; /* others, as there are fewer thread blocks that could ask for samples */
-using plain = form<1, 4, 4, 4>; /* samples that take many instructions each */
+using wide = form<4, 8, 4, 4, false>;  /* rows that are neighbours in memory, of many bins */
+using deep = form<1, 4, 32, 2, true>;  /* others, as there are fewer warps that could ask for samples */
+using plain = form<1, 4, 2, 8, false>; /* samples that take many instructions each, */
+using whole = form<1, 4, 4, 4, false>; /* and integers */
 
-/* Areas are cut into parts of rows, and these into parts of bins. No part crosses a multiple of `along` rows, counted
- * from `base`: within it, rows have the same index and, where lanes may have several rows, are equally far
- * apart. */
+/* Areas are cut into parts of rows, and these into parts of bins, which warps have. No part crosses the end of a line,
+ * so that its rows have the same index and, where lanes may have several rows, are equally far apart. */
 struct cut {
     struct step_tile area;
-    uint64_t base, along;
-    uint64_t line_parts, row_parts; /* parts of `along` rows; of all */
+    struct lines lines;
+    uint64_t line_parts, row_parts; /* parts of a line; of all */
+    unsigned bins;                  /* of a warp */
+    uint64_t groups;                /* parts of bins */
+    bool bins_first;                /* neighbours among warps have the same rows, or else the same bins */
     bool onto_is_plain;             /* elements of what is added to are floats, aligned */
 };
 
-/* Rows and bins of a thread block. */
-struct block_part {
-    uint64_t row, begin;
-    unsigned row_count, bins; /* row_count: 0 where the area has none of these rows */
+/* Rows and bins of a warp. */
+struct part {
+    uint64_t line, row, begin;
+    unsigned bins, row_count; /* row_count: 0 where the area has none of these rows */
 };
 
-template <class Form> static __device__ struct block_part part_of(const struct cut &cut, uint64_t number)
+template <class Form> static __device__ __forceinline__ struct part part_of(const struct cut &cut, uint64_t number)
 {
-    const uint64_t part = number % cut.row_parts, begin = cut.area.begin + number / cut.row_parts * BINS;
-    const uint64_t line = (cut.area.first_row - cut.base) / cut.along + part / cut.line_parts;
-    const uint64_t from = part % cut.line_parts * Form::block_rows;
-    const uint64_t until = from + Form::block_rows < cut.along ? from + Form::block_rows : cut.along;
-    uint64_t row = cut.base + line * cut.along + from, row_end = cut.base + line * cut.along + until;
-    row = row > cut.area.first_row ? row : cut.area.first_row;
-    row_end = row_end < cut.area.first_row + cut.area.row_count ? row_end : cut.area.first_row + cut.area.row_count;
-    return {row, begin, row < row_end ? (unsigned)(row_end - row) : 0,
-            cut.area.end - begin < BINS ? (unsigned)(cut.area.end - begin) : BINS};
+    const struct step_tile &area = cut.area;
+    const uint64_t divisor = cut.bins_first ? cut.groups : cut.row_parts, quotient = number / divisor;
+    const uint64_t group = cut.bins_first ? number - quotient * divisor : quotient;
+    const uint64_t row_part = cut.bins_first ? quotient : number - quotient * divisor;
+    const uint64_t begin = area.begin + group * cut.bins;
+    const uint64_t line = row_part / cut.line_parts, first = line_row(cut.lines, line);
+    const uint64_t from = (row_part - line * cut.line_parts) * Form::warp_rows;
+    const uint64_t until = from + Form::warp_rows < cut.lines.along ? from + Form::warp_rows : cut.lines.along;
+    const uint64_t row = first + from > area.first_row ? first + from : area.first_row;
+    const uint64_t area_end = area.first_row + area.row_count;
+    const uint64_t end = first + until < area_end ? first + until : area_end;
+    if (begin >= area.end || row >= end || row_part >= cut.row_parts)
+        return {};
+    return {line, row, begin, area.end - begin < cut.bins ? (unsigned)(area.end - begin) : cut.bins,
+            (unsigned)(end - row)};
 }
 
-/* Where the lists of a batch lie, in which samples are by their bins, in ascending order in each. */
-template <class Form> struct lists {
-    uint32_t cursors[BINS * Form::warps]; /* of each bin and warp, which looks up a stretch of the samples */
-    uint32_t totals[Form::warps];
-};
-
-template <class Form> static __device__ __forceinline__ unsigned list_end(const struct lists<Form> &lists, unsigned bin)
+/* Makes the list of a bin from a short index, of which a warp looks at all. */
+static __device__ __forceinline__ struct list find_list(const struct step_rows &rows, uint64_t row, uint64_t bin,
+                                                        uint32_t *places)
 {
-    return lists.cursors[bin * Form::warps + Form::warps - 1];
-}
-
-/* A batch of an index. */
-struct batch {
-    const char *index; /* its first sample */
-    unsigned count;
-    uint64_t begin; /* first bin */
-    unsigned bins;
-    uint16_t *samples; /* samples of the lists, from the first of the batch */
-    uint16_t *hits;    /* samples that are in a bin, as warps find them, each in its stretch */
-};
-
-/* A stretch has at most STRETCH samples, so that a hit is its sample, from the first of the stretch, and its bin. */
-static_assert(STRETCH * BINS == UINT64_C(1) << 16, "a hit is a number of 16 bits");
-
-/* The stretch of a warp. */
-template <class Form> static __device__ __forceinline__ unsigned stretch_of(const struct batch &batch)
-{
-    return (unsigned)parts(batch.count, Form::threads) * WARP;
-}
-
-/* Finds the hits of a warp's stretch in ascending order, by get(address). Returns how many there are. */
-template <class Form, unsigned Looks, class Word, class Get>
-static __device__ __forceinline__ unsigned find_hits(const struct batch &batch, int64_t stride, Get get)
-{
-    const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, lower = (1u << lane) - 1;
-    const unsigned stretch = stretch_of<Form>(batch), first = warp * stretch;
-    const unsigned rest = first < batch.count ? batch.count - first : 0, count = rest < stretch ? rest : stretch;
-    const char *at = batch.index + (int64_t)(first + lane) * stride;
-    unsigned found = 0;
-    for (unsigned i = 0; i < count; i += Looks * WARP) {
-        Word bins[Looks];
-#pragma unroll
-        for (unsigned k = 0; k < Looks; k++, at += WARP * stride)
-            bins[k] = get(i + k * WARP + lane < count ? at : batch.index);
-#pragma unroll
-        for (unsigned k = 0; k < Looks; k++) {
-            const unsigned sample = i + k * WARP + lane;
-            const Word bin = bins[k] - (Word)batch.begin;
-            const bool is_in = sample < count && bin < batch.bins;
-            const unsigned all = __ballot_sync(ALL, is_in);
-            if (is_in)
-                batch.hits[first + found + __popc(all & lower)] = (uint16_t)(sample * BINS + (unsigned)bin);
-            found += __popc(all);
-        }
-    }
-    return found;
-}
-
-/* Numbers of 4 bytes are compared as such where bins are below 2^31, so that no negative number is a bin. */
-template <class Form>
-static __device__ unsigned find_hits_any(const struct step_operand &index, const struct batch &batch)
-{
-    const uint64_t address = (uint64_t)(uintptr_t)batch.index | (uint64_t)index.stride;
-    const bool aligned = (address & (codec_bytes(index.dtype) - 1)) == 0;
-    const bool narrow = batch.begin + BINS <= UINT64_C(1) << 31;
-    if (aligned && narrow && (index.dtype == SCAND_DTYPE_I32 || index.dtype == SCAND_DTYPE_U32))
-        return find_hits<Form, LOOKS, uint32_t>(batch, index.stride,
-                                                [](const char *at) { return *(const uint32_t *)at; });
-    if (aligned && (index.dtype == SCAND_DTYPE_I64 || index.dtype == SCAND_DTYPE_U64))
-        return find_hits<Form, LOOKS, uint64_t>(batch, index.stride,
-                                                [](const char *at) { return *(const uint64_t *)at; });
-    return find_hits<Form, 1, uint64_t>(batch, index.stride,
-                                        [&](const char *at) { return step_decode_integer(index.dtype, at); });
-}
-
-/* Counts a warp's hits of each bin. */
-template <class Form>
-static __device__ __forceinline__ void count_hits(const struct batch &batch, unsigned found, struct lists<Form> *lists)
-{
-    const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    const uint16_t *hits = batch.hits + warp * stretch_of<Form>(batch);
-    for (unsigned h = lane; h < found; h += WARP)
-        atomicAdd(&lists->cursors[hits[h] % BINS * Form::warps + warp], 1u);
-}
-
-/* Turns counts into the places of the first sample of each bin and warp, bin after bin. */
-template <class Form> static __device__ void place_lists(struct lists<Form> *lists)
-{
-    static_assert(BINS * Form::warps == Form::threads, "each thread has a count");
-    const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, count = lists->cursors[threadIdx.x];
-    unsigned sum = count;
-#pragma unroll
-    for (unsigned k = 1; k < WARP; k *= 2) {
-        const unsigned before = __shfl_up_sync(ALL, sum, k);
-        sum += lane >= k ? before : 0;
-    }
-    if (lane == WARP - 1)
-        lists->totals[warp] = sum;
-    __syncthreads();
-    for (unsigned w = 0; w < warp; w++)
-        sum += lists->totals[w];
-    lists->cursors[threadIdx.x] = sum - count;
-}
-
-/* Puts a warp's hits into the lists. Cursors end where the next one began. */
-template <class Form>
-static __device__ void fill_lists(const struct batch &batch, unsigned found, struct lists<Form> *lists)
-{
-    const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, lower = (1u << lane) - 1;
-    const unsigned first = warp * stretch_of<Form>(batch);
-    for (unsigned h = 0; h < found; h += WARP) {
-        const bool is_hit = h + lane < found;
-        const unsigned hit = is_hit ? batch.hits[first + h + lane] : 0, bin = hit % BINS;
-        const unsigned same = __match_any_sync(ALL, is_hit ? bin : BINS), before = __popc(same & lower);
-        uint32_t *cursor = &lists->cursors[bin * Form::warps + warp];
-        const unsigned at = *cursor + before;
-        __syncwarp();
-        if (is_hit)
-            batch.samples[at] = (uint16_t)(first + hit / BINS);
-        if (is_hit && before == 0)
-            *cursor = at + __popc(same);
-        __syncwarp();
-    }
-}
-
-template <class Form>
-static __device__ void make_lists(const struct step_operand &index, const struct batch &batch,
-                                  struct lists<Form> *lists)
-{
-    lists->cursors[threadIdx.x] = 0;
-    __syncthreads();
-    const unsigned found = find_hits_any<Form>(index, batch);
+    const struct step_operand &index = rows.further[STACK_INDEX];
+    const unsigned lane = threadIdx.x % WARP;
+    const struct stretch all = {step_row(&rows, &index, row), index.stride, 0, (unsigned)rows.input.length};
+    unsigned count = 0;
     __syncwarp();
-    count_hits<Form>(batch, found, lists);
-    __syncthreads();
-    place_lists<Form>(lists);
-    __syncthreads();
-    fill_lists<Form>(batch, found, lists);
-    __syncthreads();
+    look_up_any(index, all, bin + 1, [&](unsigned sample, auto word) {
+        const bool is_in = word == (decltype(word))bin;
+        const unsigned hits = __ballot_sync(ALL, is_in);
+        if (is_in)
+            places[count + __popc(hits & ((1u << lane) - 1))] = sample;
+        count += __popc(hits);
+    });
+    __syncwarp();
+    return {places, count};
 }
 
-/* The first row of each lane, which all warps have alike. */
-struct places {
-    const char *x[WARP];
-    struct cells cells[WARP];
+/* The way through a list: the numbers of WARP samples, of which each lane has one, and those that follow. */
+struct walk {
+    struct list list;
+    unsigned taken; /* samples that were asked for */
+    uint32_t number, next;
 };
 
-static __device__ __forceinline__ void find_places(const struct step_rows &rows, const struct block_part &part,
-                                                   struct places *places)
+static __device__ __forceinline__ uint32_t number_at(const struct list &list, unsigned at)
 {
-    const unsigned lane = threadIdx.x;
-    if (lane >= WARP)
-        return;
-    const uint64_t row = part.row + (lane < part.row_count ? lane : 0);
-    places->x[lane] = step_row(&rows, &rows.input, row);
-    places->cells[lane] = cells_of(rows, row);
+    return list.places[at < list.count ? at : list.count - 1];
 }
 
-/* The rows of a lane, and sample 0 of the batch in its first one. */
-template <class Form> struct lane_rows {
-    const char *x;
-    int64_t stride;
-    bool present[Form::rows];
-};
-
-/* A sample as it is on its way: floats wait for their conversion until they are here. */
-template <class T, enum scand_dtype Dtype> using raw = std::conditional_t<Dtype == SCAND_DTYPE_F32, float, T>;
-
-template <class T, enum scand_dtype Dtype>
-static __device__ __forceinline__ raw<T, Dtype> get_raw(enum scand_dtype dtype, const char *at)
+static __device__ __forceinline__ struct walk walk_of(const struct list &list)
 {
-    if constexpr (Dtype == ANY)
-        return get_sample<T>(dtype, at);
-    else
-        return *(const raw<T, Dtype> *)at;
+    return {list, 0, 0, list.count > 0 ? number_at(list, threadIdx.x % WARP) : 0};
 }
 
-/* Samples of a list on their way, of each row. */
-template <class T, enum scand_dtype Dtype, class Form> struct flight { raw<T, Dtype> x[Form::samples][Form::rows]; };
-
+/* Asks for the next samples of a list. Returns how many there are. */
 template <class T, enum scand_dtype Dtype, class Form>
-static __device__ __forceinline__ void ask_for(enum scand_dtype dtype, const struct lane_rows<Form> &rows,
-                                               const uint16_t *list, unsigned count,
-                                               struct flight<T, Dtype, Form> *flight)
+static __device__ __forceinline__ unsigned ask_for(enum scand_dtype dtype, const struct lane_rows<Form> &rows,
+                                                   struct walk *walk, struct flight<T, Dtype, Form> *flight)
 {
+    const unsigned lane = threadIdx.x % WARP, left = walk->list.count - walk->taken;
+    const unsigned count = left < Form::samples ? left : Form::samples;
 #pragma unroll
     for (unsigned first = 0; first < Form::samples; first += Form::chunk) {
+        const unsigned from = walk->taken + first;
         const char *at[Form::chunk];
         if (first >= count)
-            return;
+            break;
+        if (from % WARP == 0) {
+            walk->number = walk->next;
+            if (from + WARP < walk->list.count)
+                walk->next = number_at(walk->list, from + WARP + lane);
+        }
 #pragma unroll
         for (unsigned k = 0; k < Form::chunk; k++)
-            at[k] = rows.x + (int64_t)list[first + k] * rows.stride;
+            at[k] = rows.x + __shfl_sync(ALL, walk->number, from + k) * rows.stride;
 #pragma unroll
         for (unsigned k = 0; k < Form::chunk; k++)
 #pragma unroll
@@ -257,99 +132,41 @@ static __device__ __forceinline__ void ask_for(enum scand_dtype dtype, const str
                 if (first + k < count && (Form::rows == 1 || rows.present[r]))
                     flight->x[first + k][r] = get_raw<T, Dtype>(dtype, at[k] + r * WARP * sizeof(raw<T, Dtype>));
     }
+    walk->taken += count;
+    return count;
 }
 
-/* Sums and folds of a lane. */
-template <class T, class Form> struct sums {
-    T sum[Form::rows];
-    uint32_t fold[Form::rows];
-};
-
-template <bool Scales, bool Counts, class T, enum scand_dtype Dtype, class Form>
-static __device__ __forceinline__ void add_sample(const struct flight<T, Dtype, Form> &flight, unsigned k, T alpha,
-                                                  struct sums<T, Form> *sums)
-{
-#pragma unroll
-    for (unsigned r = 0; r < Form::rows; r++) {
-        const T x = (T)flight.x[k][r];
-        sums->sum[r] = sums->sum[r] + (Scales ? alpha * x : x);
-        if (Counts)
-            sums->fold[r] += x != 0;
-    }
-}
-
-/* Adds so many samples that are here. Whole chunks are not looked at one by one: sums wait for nothing but sums. */
-template <bool Scales, bool Counts, class T, enum scand_dtype Dtype, class Form>
-static __device__ __forceinline__ void add(const struct flight<T, Dtype, Form> &flight, unsigned count, T alpha,
-                                           struct sums<T, Form> *sums)
-{
-#pragma unroll
-    for (unsigned first = 0; first < Form::samples; first += Form::chunk) {
-        if (first >= count)
-            return;
-        if (first + Form::chunk <= count) {
-#pragma unroll
-            for (unsigned k = first; k < first + Form::chunk; k++)
-                add_sample<Scales, Counts>(flight, k, alpha, sums);
-        } else {
-#pragma unroll
-            for (unsigned k = first; k < first + Form::chunk; k++)
-                if (k < count)
-                    add_sample<Scales, Counts>(flight, k, alpha, sums);
-        }
-    }
-}
-
-/* Adds samples begin <= h < end of the lists. */
+/* Adds the samples of a list. */
 template <bool Scales, bool Counts, class T, enum scand_dtype Dtype, class Form>
 static __device__ __forceinline__ void add_list(enum scand_dtype dtype, const struct lane_rows<Form> &rows,
-                                                const uint16_t *list, unsigned begin, unsigned end, T alpha,
-                                                struct sums<T, Form> *sums)
+                                                const struct list &list, T alpha, struct sums<T, Form> *sums)
 {
-    struct flight<T, Dtype, Form> first = {}, second = {
-    };
-    ask_for<T, Dtype, Form>(dtype, rows, list + begin, end - begin, &first);
-    for (unsigned h = begin; h < end; h += 2 * Form::samples) {
-        const unsigned next = h + Form::samples, after = next + Form::samples;
-        ask_for<T, Dtype, Form>(dtype, rows, list + next, next < end ? end - next : 0, &second);
-        add<Scales, Counts>(first, end - h, alpha, sums);
-        ask_for<T, Dtype, Form>(dtype, rows, list + after, after < end ? end - after : 0, &first);
-        add<Scales, Counts>(second, next < end ? end - next : 0, alpha, sums);
-    }
-}
-
-/* Sums between two batches, in shared memory. */
-template <class T, class Form, bool Counts> struct carried {
-    T sum[BINS * Form::block_rows];
-    uint32_t fold[Counts ? BINS * Form::block_rows : 1];
-};
-
-template <class T, class Form, bool Counts>
-static __device__ __forceinline__ void resume(const struct carried<T, Form, Counts> &carried, unsigned cell,
-                                              struct sums<T, Form> *sums)
-{
-#pragma unroll
-    for (unsigned r = 0; r < Form::rows; r++) {
-        sums->sum[r] = carried.sum[cell + r * WARP];
-        sums->fold[r] = Counts ? carried.fold[cell + r * WARP] : 0;
-    }
-}
-
-template <class T, class Form, bool Counts>
-static __device__ __forceinline__ void suspend(const struct sums<T, Form> &sums, unsigned cell,
-                                               struct carried<T, Form, Counts> *carried)
-{
-#pragma unroll
-    for (unsigned r = 0; r < Form::rows; r++) {
-        carried->sum[cell + r * WARP] = sums.sum[r];
-        if (Counts)
-            carried->fold[cell + r * WARP] = sums.fold[r];
+    struct walk walk = walk_of(list);
+    if constexpr (Form::doubled) {
+        struct flight<T, Dtype, Form> first = {}, second = {
+        };
+        unsigned here = ask_for<T, Dtype, Form>(dtype, rows, &walk, &first);
+#pragma unroll 1
+        while (here > 0) {
+            const unsigned next = ask_for<T, Dtype, Form>(dtype, rows, &walk, &second);
+            add<Scales, Counts>(first, here, alpha, sums);
+            here = ask_for<T, Dtype, Form>(dtype, rows, &walk, &first);
+            add<Scales, Counts>(second, next, alpha, sums);
+        }
+    } else {
+#pragma unroll 1
+        while (walk.taken < list.count) {
+            struct flight<T, Dtype, Form> flight = {
+            };
+            const unsigned count = ask_for<T, Dtype, Form>(dtype, rows, &walk, &flight);
+            add<Scales, Counts>(flight, count, alpha, sums);
+        }
     }
 }
 
 /* What bins have before the rows are added. */
 template <class T, class Form>
-static __device__ __forceinline__ void start(const struct step_rows &rows, const struct cells &cells,
+static __device__ __forceinline__ void start(const struct step_rows &rows, uint64_t row,
                                              const struct lane_rows<Form> &lane, uint64_t bin, bool plain,
                                              struct sums<T, Form> *sums)
 {
@@ -359,8 +176,9 @@ static __device__ __forceinline__ void start(const struct step_rows &rows, const
         sums->sum[r] = 0;
         sums->fold[r] = 0;
     }
-    if (!cells.onto)
+    if (!rows.further[STACK_ONTO].origin)
         return;
+    const struct cells cells = cells_of(rows, row);
 #pragma unroll
     for (unsigned r = 0; r < Form::rows; r++) {
         const struct cells at = cells_at(rows, cells, r * WARP, bin);
@@ -377,75 +195,50 @@ static __device__ __forceinline__ void start(const struct step_rows &rows, const
 
 /* Bins of a lane's rows are done. */
 template <class T, class Form>
-static __device__ __forceinline__ void finish(const struct step_rows &rows, const struct stack &stack,
-                                              const struct cells &cells, const struct lane_rows<Form> &lane,
-                                              uint64_t bin, const struct sums<T, Form> &sums)
+static __device__ __forceinline__ void finish(const struct step_rows &rows, const struct stack &stack, uint64_t row,
+                                              const struct lane_rows<Form> &lane, uint64_t bin,
+                                              const struct sums<T, Form> &sums)
 {
+    const struct cells cells = cells_of(rows, row);
 #pragma unroll
     for (unsigned r = 0; r < Form::rows; r++)
         if (lane.present[r])
             put_cell<T>(rows, stack, cells_at(rows, cells, r * WARP, bin), sums.sum[r], sums.fold[r]);
 }
 
-/* Bytes of the lists of a batch, and of hits. What is loaded beyond the last list is not used. */
-template <class Form> static unsigned list_bytes(uint64_t samples)
-{
-    return (unsigned)((2 * samples + Form::samples) * sizeof(uint16_t));
-}
-
+/* The warps of an area, Form::warps in a thread block. */
 template <class T, enum scand_dtype Dtype, class Form, bool Counts>
 static __global__ void __launch_bounds__(Form::threads, Form::blocks)
     stack_lists(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct stack stack,
-                const __grid_constant__ struct cut cut, unsigned samples, uint64_t begin)
+                const __grid_constant__ struct cut cut, const __grid_constant__ struct lists lists, uint64_t begin)
 {
-    extern __shared__ __align__(16) unsigned char step_shared[];
-    __shared__ struct lists<Form> lists;
-    __shared__ struct places places;
-    const struct block_part part = part_of<Form>(cut, begin + blockIdx.x);
-    const struct step_operand &input = rows.input, &index = rows.further[STACK_INDEX];
-    const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    auto *between = (struct carried<T, Form, Counts> *)step_shared;
-    uint16_t *list = (uint16_t *)(step_shared + (input.length > samples ? sizeof *between : 0));
+    extern __shared__ uint32_t stack_shared[];
+    const unsigned lane = threadIdx.x % WARP;
+    const struct part part = part_of<Form>(cut, (begin + blockIdx.x) * Form::warps + threadIdx.x / WARP);
     if (part.row_count == 0)
         return;
-    find_places(rows, part, &places);
+    const uint64_t row = part.row + (lane < part.row_count ? lane : 0);
     const T alpha = factor_of<T>(stack);
     struct lane_rows<Form> mine = {
-        .stride = input.stride
+        .x = step_row(&rows, &rows.input, row), .stride = rows.input.stride
     };
+    __builtin_assume(__isGlobal(mine.x));
 #pragma unroll
     for (unsigned r = 0; r < Form::rows; r++)
         mine.present[r] = lane + r * WARP < part.row_count;
-    const char *bins_row = step_row(&rows, &index, part.row);
-    for (uint64_t first = 0; first == 0 || first < input.length; first += samples) {
-        const uint64_t left = input.length - first;
-        const struct batch batch = {bins_row + (int64_t)first * index.stride,
-                                    left < samples ? (unsigned)left : samples,
-                                    part.begin,
-                                    part.bins,
-                                    list,
-                                    list + samples + Form::samples};
-        make_lists<Form>(index, batch, &lists);
-        mine.x = places.x[lane] + (int64_t)first * input.stride;
-        __builtin_assume(__isGlobal(mine.x));
-        for (unsigned bin = warp; bin < part.bins; bin += Form::warps) {
-            struct sums<T, Form> sums;
-            const unsigned from = bin > 0 ? list_end(lists, bin - 1) : 0, until = list_end(lists, bin);
-            const unsigned cell = bin * Form::block_rows + lane;
-            if (first == 0)
-                start(rows, places.cells[lane], mine, part.begin + bin, cut.onto_is_plain, &sums);
-            else
-                resume(*between, cell, &sums);
-            if (stack.alpha != 1)
-                add_list<true, Counts, T, Dtype>(input.dtype, mine, list, from, until, alpha, &sums);
-            else
-                add_list<false, Counts, T, Dtype>(input.dtype, mine, list, from, until, alpha, &sums);
-            if (left <= samples)
-                finish(rows, stack, places.cells[lane], mine, part.begin + bin, sums);
-            else
-                suspend(sums, cell, between);
-        }
-        __syncthreads();
+    grid_wait_for_last();
+    for (unsigned k = 0; k < part.bins; k++) {
+        const uint64_t bin = part.begin + k;
+        const struct list list = lists.places
+                                     ? list_of(lists, part.line, bin - cut.area.begin)
+                                     : find_list(rows, part.row, bin, stack_shared + threadIdx.x / WARP * lists.length);
+        struct sums<T, Form> sums;
+        start(rows, row, mine, bin, cut.onto_is_plain, &sums);
+        if (stack.alpha != 1)
+            add_list<true, Counts, T, Dtype>(rows.input.dtype, mine, list, alpha, &sums);
+        else
+            add_list<false, Counts, T, Dtype>(rows.input.dtype, mine, list, alpha, &sums);
+        finish(rows, stack, row, mine, bin, sums);
     }
 }
 

@@ -91,6 +91,17 @@ static struct step_tiling stack_tiling(const struct step_rows *rows, const void 
     return (struct step_tiling){.rows = bounded(TILE_SAMPLES / 8 / length, 1, STACK_CELLS / bins), .elements = bins};
 }
 
+/* Launches of rows that share an index have lists of each bin's samples there: the bounds of each, and places. */
+static uint64_t stack_workspace_bytes(const struct step_rows *rows, const void *params, uint64_t count)
+{
+    const struct stack *stack = params;
+    const uint64_t most = stack_tiling(rows, params).rows, tile_rows = count < most ? count : most;
+    if (tile_rows < STACK_ROWS_LEAST || !stack_has_lists(rows))
+        return 0;
+    const uint64_t lines = stack_is_shared(rows) ? 1 : count / rows->outer_shape[rows->outer_rank - 1] + 2;
+    return lines * (rows->input.length + 2 * stack->bins) * sizeof(uint32_t);
+}
+
 static uint64_t stack_index_below(const void *params, uint32_t further)
 {
     const struct stack *stack = params;
@@ -103,5 +114,6 @@ const struct step_kernel stack_kernel = {.name = "stack",
                                          .onto = UINT32_C(1) << STACK_ONTO,
                                          .tiling = stack_tiling,
                                          .index_below = stack_index_below,
+                                         .workspace_bytes = stack_workspace_bytes,
                                          .reference = stack_reference,
                                          .cpu = STEP_BUILDS(stack)};

@@ -54,6 +54,20 @@ CODEC_INLINE bool stack_is_shared(const struct step_rows *rows)
     return shared;
 }
 
+/* True when rows along the last dimension have one index, whatever others have. */
+CODEC_INLINE bool stack_lines_share(const struct step_rows *rows)
+{
+    const uint32_t last = rows->outer_rank - 1;
+    return rows->outer_rank > 1 && rows->further[STACK_INDEX].outer_strides[last] == 0 &&
+           rows->outer_shape[last] >= STACK_ROWS_LEAST;
+}
+
+/* True when rows are added from lists of an index, in which samples have numbers of 4 bytes. */
+CODEC_INLINE bool stack_has_lists(const struct step_rows *rows)
+{
+    return rows->input.length <= INT32_MAX && (stack_is_shared(rows) || stack_lines_share(rows));
+}
+
 /* True when rows are neighbours in memory, samples of a row are not, and neighbours have the same index. */
 CODEC_INLINE bool stack_is_columns(const struct step_rows *rows)
 {
