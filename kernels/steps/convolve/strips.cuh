@@ -34,8 +34,13 @@ struct strip {
     const char *x, *w;
     char *y;
     int64_t begin, from;
-    int64_t count;
+    int64_t rest; /* outputs from begin on, of this strip and later ones of its row and tile */
 };
+
+static __device__ __forceinline__ int strip_count(const strip &strip)
+{
+    return strip.rest <= 0 ? 0 : strip.rest < STRIP ? (int)strip.rest : STRIP;
+}
 
 /* Shared memory of a warp, beside samples. */
 struct strip_memory {
@@ -62,7 +67,7 @@ static __device__ __forceinline__ strip strip_at(const step_rows &rows, const st
     out.x = bases[0], out.w = bases[1], out.y = bases[2];
     out.begin = at;
     out.from = at + strips.first + (BACK ? strips.skipped - 4 * strips.quads : -strips.skipped);
-    out.count = number >= end || in_rows >= tiles.count || most < 0 ? 0 : most < STRIP ? most : STRIP;
+    out.rest = number >= end || in_rows >= tiles.count ? 0 : most;
     return out;
 }
 
@@ -72,7 +77,7 @@ static __device__ __forceinline__ void strip_load(const strip &strip, const stri
 {
     const int64_t end = strip.from + STRIP + 4 * strips.quads;
     const int64_t low = strip.from < 0 ? 0 : strip.from, high = end < samples ? end : samples;
-    const int bytes = strip.count > 0 && low < high ? (int)(high - low) * 4 : 0;
+    const int bytes = strip.rest > 0 && low < high ? (int)(high - low) * 4 : 0;
     mbarrier_arrive_expect(mbarrier, bytes);
     if (bytes > 0)
         bulk_load(smem_address(target + (low - strip.from)), strip.x + 4 * low, bytes, mbarrier);
@@ -174,17 +179,34 @@ static __device__ __forceinline__ void strip_stage(const float sums[STRIP_SUMS],
             to[q] = make_float4(sums[4 * q], sums[4 * q + 1], sums[4 * q + 2], sums[4 * q + 3]);
 }
 
-/* The outputs that lack samples before the row or after it, one in each thread. */
+/* Zeros where the row has no samples. */
+static __device__ __forceinline__ void strip_fill(const strip &strip, const strips &strips, int64_t samples, float *at,
+                                                  int lane)
+{
+    const int64_t after = samples - strip.from;
+    const int count = STRIP + 4 * strips.quads;
+    for (int i = lane; i < -strip.from && i < count; i += 32)
+        at[i] = 0;
+    for (int i = (after < 0 ? 0 : after < count ? (int)after : count) + lane; i < count; i += 32)
+        at[i] = 0;
+    __syncwarp();
+}
+
+/* The outputs that lack samples before the row or after it, one in each thread. Zeros in their place add +0 or -0 to a
+ * sum, if taps are `finite`: so only a sum of 0 may have the wrong sign. */
 template <bool BACK>
 static __device__ __noinline__ void strip_ends(const strip &strip, const strips &strips, int64_t samples,
-                                               const float *at, const float *taps, int lane, float *outputs)
+                                               const float *at, const float *taps, bool finite, int lane,
+                                               float *outputs)
 {
     const int64_t inner = -strips.low - strip.begin; /* the first output that has all samples, and the end of them */
     const int64_t inner_end = samples - strips.taps - strips.low + 1 - strip.begin;
-    const int count = (int)strip.count, before = inner < 0 ? 0 : inner < count ? (int)inner : count;
+    const int count = strip_count(strip), before = inner < 0 ? 0 : inner < count ? (int)inner : count;
     const int after = inner_end < before ? before : inner_end < count ? (int)inner_end : count;
     for (int j = lane; j < before + count - after; j += 32) {
         const int i = j < before ? j : j - before + after;
+        if (finite && outputs[i] != 0)
+            continue;
         const int64_t zero = strip.begin + i + strips.first; /* the sample of tap 0 */
         const int64_t least = BACK ? zero - samples + 1 : -zero, most = BACK ? zero + 1 : samples - zero;
         const int low = least > 0 ? (int)least : 0, high = most < strips.taps ? (int)most : strips.taps;
@@ -199,35 +221,44 @@ static __device__ __noinline__ void strip_ends(const strip &strip, const strips 
 
 template <bool BACK>
 static __device__ __forceinline__ void strip_compute(const strip &strip, const strips &strips, int64_t samples,
-                                                     const strip_memory &memory, const float *at, int lane)
+                                                     const strip_memory &memory, bool finite, float *at, int lane)
 {
     float sums[STRIP_SUMS];
+    const bool ends = strip.begin + strips.low < 0 || strip.begin + STRIP - 1 + strips.low + strips.taps > samples;
+    if (ends)
+        strip_fill(strip, strips, samples, at, lane);
     strip_sums<BACK>(memory, at, strips, lane, sums);
     strip_canonical(sums);
     if (lane == 0)
         bulk_wait_read();
     __syncwarp();
     strip_stage<BACK>(sums, lane, memory.outputs);
-    if (strip.begin + strips.low < 0 || strip.begin + STRIP - 1 + strips.low + strips.taps > samples) {
+    if (ends) {
         __syncwarp();
-        strip_ends<BACK>(strip, strips, samples, at, memory.taps, lane, memory.outputs);
+        strip_ends<BACK>(strip, strips, samples, at, memory.taps, finite, lane, memory.outputs);
     }
     fence_proxy_async_shared();
     __syncwarp();
     if (lane == 0) {
-        bulk_store(strip.y + 4 * strip.begin, smem_address(memory.outputs), 4 * (int)strip.count);
+        bulk_store(strip.y + 4 * strip.begin, smem_address(memory.outputs), 4 * strip_count(strip));
         bulk_commit();
     }
 }
 
-static __device__ __forceinline__ void strip_taps(const step_rows &rows, const strips &strips, const char *w, int lane,
+/* Returns whether all taps are finite. */
+static __device__ __forceinline__ bool strip_taps(const step_rows &rows, const strips &strips, const char *w, int lane,
                                                   float *taps)
 {
+    bool finite = true;
     __syncwarp();
 #pragma unroll 1
-    for (int m = lane; m < strips.taps; m += 32)
-        taps[strips.skipped + m] = step_get_f32(rows.further[0].dtype, w + m * rows.further[0].stride);
+    for (int m = lane; m < strips.taps; m += 32) {
+        const float tap = step_get_f32(rows.further[0].dtype, w + m * rows.further[0].stride);
+        taps[strips.skipped + m] = tap;
+        finite &= fabsf(tap) < INFINITY;
+    }
     __syncwarp();
+    return __all_sync(~0u, finite);
 }
 
 /* Floats of a strip's samples, and of all that a warp has in shared memory. */
@@ -258,6 +289,7 @@ static __global__ void __launch_bounds__(32 * STRIP_WARPS, STRIP_BLOCKS)
     const strip_memory memory = {mine + 2 * buffer, mine + 2 * buffer + STRIP};
     uint32_t number = (uint32_t)((uint64_t)strips.count * own / warps);
     const char *held = NULL;
+    bool finite = false;
     if (lane < 2) {
         mbarrier_init(smem_address(mbarriers + 2 * warp + lane), 1);
         fence_mbarrier_init();
@@ -275,15 +307,23 @@ static __global__ void __launch_bounds__(32 * STRIP_WARPS, STRIP_BLOCKS)
         strip &now = queue[2 * warp + (turn & 1)];
         const unsigned mbarrier = smem_address(mbarriers + 2 * warp + (turn & 1));
         float *const at = mine + (turn & 1) * buffer;
-        if (now.count > 0 && held != now.w)
-            strip_taps(rows, strips, held = now.w, lane, memory.taps);
+        if (now.rest > 0 && held != now.w)
+            finite = strip_taps(rows, strips, held = now.w, lane, memory.taps);
         while (!mbarrier_try_wait(mbarrier, turn / 2 & 1)) {
         }
-        if (now.count > 0)
-            strip_compute<BACK>(now, strips, samples, memory, at, lane);
+        if (now.rest > 0)
+            strip_compute<BACK>(now, strips, samples, memory, finite, at, lane);
         __syncwarp();
         if (lane == 0) {
-            now = strip_at<BACK>(rows, tiles, strips, begin, end, number + 2);
+            const strip &next = queue[2 * warp + (~turn & 1)];
+            if (next.rest > STRIP) {
+                now = next;
+                now.begin += STRIP;
+                now.from += STRIP;
+                now.rest = number + 2 < end ? next.rest - STRIP : 0;
+            } else {
+                now = strip_at<BACK>(rows, tiles, strips, begin, end, number + 2);
+            }
             strip_load(now, strips, samples, at, mbarrier);
         }
         __syncwarp();
