@@ -192,8 +192,8 @@ static const struct row {
     PATH(GRID_PER_ROW_THREE_LAUNCHES,  0,              NONE,   NONE,   NONE,   NONE,    ANY,    ANY,   NONE),
     PATH(BLOCK_PER_ROW_SPINE,          0,              NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* Of other rules, rows of 57,001 samples on an H100: f64 0.82, f16 0.70 / 0.48, i32 0.87, i64 0.73, maxima 0.83, products 0.87; as
-     * ANY_LAYOUT_PREFETCH 0.32, 0.21 / 0.15, 0.28, 0.32, 0.31, 0.35 on an H200. */
+    /* Of other rules, rows of 57,001 samples: f64 0.69, f16 0.52 / 0.36, i32 0.80, maxima 0.69; as ANY_LAYOUT_PREFETCH 0.32, 0.20 / 0.15,
+     * 0.29, 0.31. */
     PATH(ANY_CLUSTER,                  0,              NONE,   NONE,   NONE,   NONE, 262144,   NONE,   NONE),
     /* f16 of 10,000 samples 0.80 / 0.53, f64 0.86; as ANY_LAYOUT 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
     PATH(ANY_LAYOUT_PREFETCH,          0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
