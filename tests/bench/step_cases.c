@@ -70,6 +70,7 @@ const struct step_bench step_benches[] = {
     {"map cast",         MAP(.op = MAP_CAST),                         F16, F32, 1, 1, 0,     false, 0, 0},
     {"triangle 2",       TRIANGLE(2),                                 F32, F32, 1, 1, 0,     false, 0.85, 0},
     {"triangle 100",     TRIANGLE(100),                               F32, F32, 1, 1, 0,     false, 0.85, 0},
+    {"triangle 101",     TRIANGLE(101),                               F32, F32, 1, 1, 0,     false, 0, 0},
     {"triangle 1000",    TRIANGLE(1000),                              F32, F32, 1, 1, 0,     false, 0.85, 0},
     {"box 2",            BOX(2),                                      F32, F32, 1, 1, 0,     false, 0.85, 0},
     {"box 100",          BOX(100),                                    F32, F32, 1, 1, 0,     false, 0.85, 0},
