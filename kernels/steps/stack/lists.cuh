@@ -87,8 +87,8 @@ static __device__ __forceinline__ struct list find_list(const struct step_rows &
     return {places, count};
 }
 
-/* The way through a list: the numbers of WARP samples, of which each lane has one, and those that follow. */
-struct walk {
+/* A place in a list: the numbers of WARP samples, of which each lane has one, and those that follow. */
+struct cursor {
     struct list list;
     unsigned taken; /* samples that were asked for */
     uint32_t number, next;
@@ -99,7 +99,7 @@ static __device__ __forceinline__ uint32_t number_at(const struct list &list, un
     return list.places[at < list.count ? at : list.count - 1];
 }
 
-static __device__ __forceinline__ struct walk walk_of(const struct list &list)
+static __device__ __forceinline__ struct cursor cursor_of(const struct list &list)
 {
     return {list, 0, 0, list.count > 0 ? number_at(list, threadIdx.x % WARP) : 0};
 }
@@ -107,24 +107,24 @@ static __device__ __forceinline__ struct walk walk_of(const struct list &list)
 /* Asks for the next samples of a list. Returns how many there are. */
 template <class T, enum scand_dtype Dtype, class Form>
 static __device__ __forceinline__ unsigned ask_for(enum scand_dtype dtype, const struct lane_rows<Form> &rows,
-                                                   struct walk *walk, struct flight<T, Dtype, Form> *flight)
+                                                   struct cursor *cursor, struct flight<T, Dtype, Form> *flight)
 {
-    const unsigned lane = threadIdx.x % WARP, left = walk->list.count - walk->taken;
+    const unsigned lane = threadIdx.x % WARP, left = cursor->list.count - cursor->taken;
     const unsigned count = left < Form::samples ? left : Form::samples;
 #pragma unroll
     for (unsigned first = 0; first < Form::samples; first += Form::chunk) {
-        const unsigned from = walk->taken + first;
+        const unsigned from = cursor->taken + first;
         const char *at[Form::chunk];
         if (first >= count)
             break;
         if (from % WARP == 0) {
-            walk->number = walk->next;
-            if (from + WARP < walk->list.count)
-                walk->next = number_at(walk->list, from + WARP + lane);
+            cursor->number = cursor->next;
+            if (from + WARP < cursor->list.count)
+                cursor->next = number_at(cursor->list, from + WARP + lane);
         }
 #pragma unroll
         for (unsigned k = 0; k < Form::chunk; k++)
-            at[k] = rows.x + __shfl_sync(ALL, walk->number, from + k) * rows.stride;
+            at[k] = rows.x + __shfl_sync(ALL, cursor->number, from + k) * rows.stride;
 #pragma unroll
         for (unsigned k = 0; k < Form::chunk; k++)
 #pragma unroll
@@ -132,7 +132,7 @@ static __device__ __forceinline__ unsigned ask_for(enum scand_dtype dtype, const
                 if (first + k < count && (Form::rows == 1 || rows.present[r]))
                     flight->x[first + k][r] = get_raw<T, Dtype>(dtype, at[k] + r * WARP * sizeof(raw<T, Dtype>));
     }
-    walk->taken += count;
+    cursor->taken += count;
     return count;
 }
 
@@ -141,24 +141,24 @@ template <bool Scales, bool Counts, class T, enum scand_dtype Dtype, class Form>
 static __device__ __forceinline__ void add_list(enum scand_dtype dtype, const struct lane_rows<Form> &rows,
                                                 const struct list &list, T alpha, struct sums<T, Form> *sums)
 {
-    struct walk walk = walk_of(list);
+    struct cursor cursor = cursor_of(list);
     if constexpr (Form::doubled) {
         struct flight<T, Dtype, Form> first = {}, second = {
         };
-        unsigned here = ask_for<T, Dtype, Form>(dtype, rows, &walk, &first);
+        unsigned here = ask_for<T, Dtype, Form>(dtype, rows, &cursor, &first);
 #pragma unroll 1
         while (here > 0) {
-            const unsigned next = ask_for<T, Dtype, Form>(dtype, rows, &walk, &second);
+            const unsigned next = ask_for<T, Dtype, Form>(dtype, rows, &cursor, &second);
             add<Scales, Counts>(first, here, alpha, sums);
-            here = ask_for<T, Dtype, Form>(dtype, rows, &walk, &first);
+            here = ask_for<T, Dtype, Form>(dtype, rows, &cursor, &first);
             add<Scales, Counts>(second, next, alpha, sums);
         }
     } else {
 #pragma unroll 1
-        while (walk.taken < list.count) {
+        while (cursor.taken < list.count) {
             struct flight<T, Dtype, Form> flight = {
             };
-            const unsigned count = ask_for<T, Dtype, Form>(dtype, rows, &walk, &flight);
+            const unsigned count = ask_for<T, Dtype, Form>(dtype, rows, &cursor, &flight);
             add<Scales, Counts>(flight, count, alpha, sums);
         }
     }

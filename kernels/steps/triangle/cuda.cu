@@ -1,8 +1,8 @@
 /*
- * Triangles and boxes on a GPU. Dense rows of a known dtype go by walk.cuh; others, and those with half-widths of their
- * own, by triangle_strips; short half-widths by sums of taps.
+ * Triangles and boxes on a GPU. Dense rows of a known dtype go by dense_rows.cuh; others, and those with half-widths of
+ * their own, by triangle_strips; short half-widths by sums of taps.
  */
-#include "walk.cuh"
+#include "dense_rows.cuh"
 
 #define PARTS_MAX 1024
 #define SEGMENTS  3 /* whose sums are kept where outputs have their own half-widths */
@@ -212,9 +212,9 @@ struct kept {
 /* Whose half-widths outputs have. */
 enum widths { COMMON, OWN };
 
-/* A thread's way along strips of any rows, or of rows whose outputs have half-widths of their own. Samples and outputs
- * pass through shared memory, so that threads that read and write are side by side. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape, enum widths Widths> struct stroll {
+/* What a thread does along its strips of any rows, or of rows whose outputs have half-widths of their own. Samples and
+ * outputs pass through shared memory, so that threads that read and write are side by side. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape, enum widths Widths> struct any_rows {
     using sample = typename line<Dtype>::sample;
     static constexpr bool narrow = line<Dtype>::narrow;
 
@@ -348,21 +348,21 @@ static __global__ void __launch_bounds__(THREADS_MAX, STEP_BLOCKS(THREADS_MAX, B
     const int warp = warp_number(), lane = (int)threadIdx.x % WARP;
     const struct strip<Dtype> &strip = strips[place.has_strip ? place.strip : 0];
     auto *const stages = (struct stage<typename line<Dtype>::sample> *)step_shared;
-    struct stroll<Dtype, Shape, Widths> stroll = {
+    struct any_rows<Dtype, Shape, Widths> thread = {
         rows, triangle, layout, place, strip, exchange, warp, lane
     };
-    stroll.in = stages + warp;
-    stroll.out = stages + layout.warps + warp;
-    stroll.sums = (double *)(stages + 2 * layout.warps);
+    thread.in = stages + warp;
+    thread.out = stages + layout.warps + warp;
+    thread.sums = (double *)(stages + 2 * layout.warps);
     for (uint64_t turn = blockIdx.y * (unsigned)layout.strips; turn < count; turn += side_by_side) {
         begin_strips(rows, triangle, tile, place, turn, count, strips);
-        stroll.segments = place.has_strip ? strip.segments : 0;
-        stroll.before = {0, 0};
-        stroll.slot = 0;
-        stroll.load(0);
-        const int segments = most_of_warp(stroll.segments);
+        thread.segments = place.has_strip ? strip.segments : 0;
+        thread.before = {0, 0};
+        thread.slot = 0;
+        thread.load(0);
+        const int segments = most_of_warp(thread.segments);
         for (int segment = 0; segment < segments; segment++)
-            stroll.pass(segment);
+            thread.pass(segment);
     }
 }
 
@@ -530,9 +530,9 @@ static cudaError_t launch_strips(const struct job &job)
 }
 
 template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach>
-static cudaError_t launch_walks(const struct job &job)
+static cudaError_t launch_dense(const struct job &job)
 {
-    return launch_strips_by(job, triangle_walks<Dtype, Shape, Reach>, sizeof(struct leaves<word<Dtype>, Reach>));
+    return launch_strips_by(job, triangle_dense<Dtype, Shape, Reach>, sizeof(struct leaves<word<Dtype>, Reach>));
 }
 
 template <enum scand_dtype Dtype, enum triangle_shape Shape> static cudaError_t launch_taps(const struct job &job)
@@ -557,9 +557,9 @@ template <enum scand_dtype Dtype, enum triangle_shape Shape> static cudaError_t 
     if constexpr (Dtype != SCAND_DTYPE_COUNT)
         if (job.triangle->half_width % word<Dtype>::SAMPLES == 0 && !job.rows->offsets &&
             are_dense(job.rows, Dtype, sizeof(word<Dtype>)))
-            return launch_walks<Dtype, Shape, WORDS>(job);
+            return launch_dense<Dtype, Shape, WORDS>(job);
     if constexpr (Dtype == SCAND_DTYPE_F32 || Dtype == SCAND_DTYPE_F64)
-        return launch_walks<Dtype, Shape, SINGLE>(job);
+        return launch_dense<Dtype, Shape, SINGLE>(job);
     else
         return launch_strips<Dtype, Shape, COMMON>(job);
 }

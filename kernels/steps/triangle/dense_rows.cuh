@@ -2,8 +2,8 @@
  * Strips of dense rows of a known dtype. Samples of the next segment are on their way while one is summed. Segments
  * come in pairs, so that sums that a thread keeps change places without being moved.
  */
-#ifndef KERNELS_STEPS_TRIANGLE_WALK_CUH
-#define KERNELS_STEPS_TRIANGLE_WALK_CUH
+#ifndef KERNELS_STEPS_TRIANGLE_DENSE_ROWS_CUH
+#define KERNELS_STEPS_TRIANGLE_DENSE_ROWS_CUH
 
 #include "strips.cuh"
 
@@ -63,8 +63,8 @@ template <class Word, reach Reach> struct leaves {
     }
 };
 
-/* A thread's way along strips. */
-template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach> struct walk {
+/* What a thread does along its strips. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach> struct dense_rows {
     using sample = typename line<Dtype>::sample;
     using word = struct word<Dtype>;
     using bits = typename word::bits;
@@ -331,7 +331,7 @@ template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach> s
 
 template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach>
 static __global__ void __launch_bounds__(THREADS_MAX, STEP_BLOCKS(THREADS_MAX, BLOCKS))
-    triangle_walks(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct triangle any,
+    triangle_dense(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct triangle any,
                    const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
     extern __shared__ __align__(16) unsigned char step_shared[];
@@ -347,19 +347,19 @@ static __global__ void __launch_bounds__(THREADS_MAX, STEP_BLOCKS(THREADS_MAX, B
     const int warp = warp_number(), lane = (int)threadIdx.x % WARP;
     const struct strip<Dtype> &strip = strips[place.has_strip ? place.strip : 0];
     auto *const all_leaves = (struct leaves<word<Dtype>, Reach> *)step_shared;
-    struct walk<Dtype, Shape, Reach> walk = {
+    struct dense_rows<Dtype, Shape, Reach> thread = {
         triangle, layout, place, strip, exchange, all_leaves[warp], warp, lane
     };
-    walk.clear();
+    thread.clear();
     for (uint64_t turn = blockIdx.y * (unsigned)layout.strips; turn < count; turn += side_by_side) {
         begin_strips(rows, triangle, tile, place, turn, count, strips);
-        walk.begin();
+        thread.begin();
         double kept[2][TRIANGLE_LEAF] = {}; /* of each strip, so that nothing is moved where one ends */
-        for (int number = 0; number < walk.segments; number += 2) {
-            walk.pass(number, 0, kept[0], kept[1]);
-            if (number + 1 >= walk.segments)
+        for (int number = 0; number < thread.segments; number += 2) {
+            thread.pass(number, 0, kept[0], kept[1]);
+            if (number + 1 >= thread.segments)
                 break;
-            walk.pass(number + 1, 1, kept[1], kept[0]);
+            thread.pass(number + 1, 1, kept[1], kept[0]);
         }
     }
 }
