@@ -258,6 +258,7 @@ static void worker_ends_while_all_wait(void)
         jobs[i] = submit(buffers[i], i % 2 ? output : buffers[i]);
     threads_start(wait_for_a_job);
     threads_wait(THREADS);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK); /* the daemon has all jobs */
     fake.hold = 0;
     fake.die_on = METHOD_server_ping;
     fake.die_count = 1;
