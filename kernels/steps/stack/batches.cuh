@@ -27,7 +27,7 @@ template <unsigned Rows, unsigned Warps, unsigned Samples, unsigned Blocks> stru
     static constexpr unsigned chunk = Samples < 16 ? Samples : 16; /* samples that are asked for together */
 };
 
-using wide = form<4, 8, 4, 3>;  /* rows that are neighbours in memory, of many bins */
+using wide = form<4, 8, 4, 3>;  /* rows that are neighbours in memory */
 using deep = form<1, 4, 48, 3>; /* others, as there are fewer thread blocks that could ask for samples */
 using plain = form<1, 4, 4, 4>; /* samples that take many instructions each */
 
