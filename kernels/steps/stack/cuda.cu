@@ -1,10 +1,9 @@
 /*
  * Tiles that are launched together are areas of rows and bins, which are cut into thread blocks anew. Rows that share
- * an index are added from lists of its samples (lists.cuh; batches.cuh where there are very few bins), rows with an
- * index each by a thread for each row, which has the sums of some bins in shared memory, and few rows by a thread for
- * each bin. Either way a sum is one thread's, which meets samples in ascending order.
+ * an index are added from lists of its samples (lists.cuh), rows with an index each by a thread for each row, which has
+ * the sums of some bins in shared memory, and few rows by a thread for each bin. Either way a sum is one thread's,
+ * which meets samples in ascending order.
  */
-#include "batches.cuh"
 #include "lists.cuh"
 
 /*
@@ -118,81 +117,7 @@ static bool are_neighbours(const struct step_rows *rows)
 }
 
 /*
- * Very few bins.
- */
-
-namespace batches
-{
-
-template <class Form> static struct cut cut_of(const struct step_rows *rows, const struct step_tile *area)
-{
-    const struct step_operand *onto = &rows->further[STACK_ONTO];
-    struct cut cut = {.area = *area, .base = area->first_row, .along = area->row_count};
-    cut.onto_is_plain = onto->origin && onto->dtype == SCAND_DTYPE_F32 && step_is_aligned(rows, onto);
-    if (stack_lines_share(rows)) {
-        cut.base = 0;
-        cut.along = rows->outer_shape[rows->outer_rank - 1];
-    }
-    const uint64_t first = area->first_row - cut.base;
-    cut.line_parts = parts(cut.along, Form::block_rows);
-    cut.row_parts = ((first + area->row_count - 1) / cut.along - first / cut.along + 1) * cut.line_parts;
-    return cut;
-}
-
-template <class T, enum scand_dtype Dtype, class Form, bool Counts>
-static cudaError_t launch_batches(const struct job *job)
-{
-    const uint64_t length = job->rows->input.length;
-    const unsigned samples = (unsigned)(length > Form::batch ? BATCHES : length > 0 ? length : 1);
-    const unsigned carrying = (unsigned)sizeof(struct carried<T, Form, Counts>);
-    const unsigned bytes = list_bytes<Form>(samples) + (length > samples ? carrying : 0);
-    const unsigned alone = list_bytes<Form>(Form::batch), more = list_bytes<Form>(BATCHES) + carrying;
-    const bool carries = !Counts || Form::rows == 1; /* folds of several rows would need more than some GPUs have */
-    const struct cut cut = cut_of<Form>(job->rows, &job->area);
-    const cudaError_t error =
-        cudaFuncSetAttribute(stack_batches<T, Dtype, Form, Counts>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             (int)(carries && more > alone ? more : alone));
-    if (error)
-        return error;
-    return step_launch_each(0, cut.row_parts * parts(bins_of(job), BINS), [&](uint64_t first, unsigned grid) {
-        stack_batches<T, Dtype, Form, Counts>
-            <<<grid, Form::threads, bytes, job->stream>>>(*job->rows, *job->stack, cut, samples, first);
-    });
-}
-
-/* True when lanes may have several rows each: neighbours in memory, and so many that thread blocks suffice. */
-static bool is_wide(const struct job *job)
-{
-    const struct step_rows *rows = job->rows;
-    const uint64_t blocks = parts(job->area.row_count, wide::block_rows) * parts(bins_of(job), BINS);
-    const bool even = rows->outer_rank == 1 || stack_lines_share(rows);
-    return even && are_neighbours(rows) && (job->wide || blocks >= BLOCKS);
-}
-
-static cudaError_t launch_f32(const struct job *job)
-{
-    const bool counts = stack_counts(job->rows, job->stack), is_long = job->rows->input.length > wide::batch;
-    if (is_wide(job) && !counts)
-        return launch_batches<double, SCAND_DTYPE_F32, wide, false>(job);
-    if (is_wide(job) && !is_long)
-        return launch_batches<double, SCAND_DTYPE_F32, wide, true>(job);
-    return counts ? launch_batches<double, SCAND_DTYPE_F32, deep, true>(job)
-                  : launch_batches<double, SCAND_DTYPE_F32, deep, false>(job);
-}
-
-static cudaError_t launch_shared(const struct job *job)
-{
-    if (codec_is_integer(job->rows->input.dtype))
-        return launch_batches<uint64_t, ANY, plain, true>(job);
-    if (job->rows->input.dtype == SCAND_DTYPE_F32 && step_is_aligned(job->rows, &job->rows->input))
-        return launch_f32(job);
-    return launch_batches<double, ANY, plain, true>(job);
-}
-
-} // namespace batches
-
-/*
- * Other bins.
+ * A shared index.
  */
 
 /* Lines of an area that have one index each. */
@@ -295,13 +220,8 @@ static cudaError_t launch_f32(const struct job *job)
  * All.
  */
 
-/* Bins up to which batches are faster: an H100 takes 0.83 of the time with 1, and as long with 3. */
-#define FEW_BINS 2
-
 static cudaError_t launch_shared(const struct job *job)
 {
-    if (bins_of(job) <= FEW_BINS)
-        return batches::launch_shared(job);
     if (codec_is_integer(job->rows->input.dtype))
         return launch_lists<uint64_t, ANY, whole, true>(job);
     if (job->rows->input.dtype == SCAND_DTYPE_F32 && step_is_aligned(job->rows, &job->rows->input))
