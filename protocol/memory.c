@@ -7,10 +7,13 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "available.h"
+#include "limits.h"
 #include "status.h"
 
 #ifndef MADV_POPULATE_READ
@@ -30,10 +33,26 @@ int memory_fill(int fd, uint64_t offset, uint64_t size_bytes)
     return r == -ENOSPC ? -ENOMEM : r;
 }
 
+/* Beyond what the system has left comes no error but the OOM killer, which ends other programs first: none of them has
+ * this memory by itself. Less than the reserve is not worth looking. */
+static bool memory_is_left(uint64_t bytes)
+{
+    return bytes <= LIMIT_MEMORY_RESERVE_BYTES || bytes <= memory_available_bytes();
+}
+
+/* A program that makes a larger file gets a signal, which ends it. */
+static bool size_is_allowed(uint64_t size_bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size_bytes <= limit.rlim_cur;
+}
+
 int memory_create_sparse(uint64_t size_bytes)
 {
     if (size_bytes == 0 || size_bytes > INT64_MAX)
         return -EINVAL;
+    if (!size_is_allowed(size_bytes))
+        return -EFBIG;
     int fd = memfd_create("scand", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -errno;
@@ -47,7 +66,7 @@ int memory_create_sparse(uint64_t size_bytes)
 int memory_create(uint64_t size_bytes)
 {
     int fd = memory_create_sparse(size_bytes);
-    int code = fd < 0 ? fd : memory_fill(fd, 0, size_bytes);
+    int code = fd < 0 ? fd : memory_is_left(size_bytes) ? memory_fill(fd, 0, size_bytes) : -ENOMEM;
     if (!code)
         return fd;
     if (fd >= 0)
@@ -111,7 +130,7 @@ int memory_accept(int fd, uint64_t size_bytes, struct error *error)
     if (code)
         return code;
     if (missing_bytes > 0)
-        code = memory_fill(fd, 0, size_bytes);
+        code = memory_is_left(missing_bytes) ? memory_fill(fd, 0, size_bytes) : -ENOMEM;
     if (code)
         return error_set(error, code, "no memory for the %" PRIu64 " bytes of the memfd: %s; import less", size_bytes,
                          strerror(-code));

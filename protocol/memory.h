@@ -11,7 +11,7 @@
 struct error;
 
 /* A new memfd of size_bytes, zero, with memory for every page, sealed against shrinking, growing and further seals.
- * Returns the descriptor or -errno; -ENOMEM: there is not as much memory. */
+ * Returns the descriptor or -errno; -ENOMEM: there is not as much memory; -EFBIG: RLIMIT_FSIZE does not allow it. */
 int memory_create(uint64_t size_bytes);
 /* A memfd like that of memory_create, but without memory: memory_fill is to give it some. */
 int memory_create_sparse(uint64_t size_bytes);

@@ -171,15 +171,23 @@ int scand_buffer_import_file(struct scand *daemon, int fd, uint64_t size_bytes, 
     return descriptor_import(daemon, own, size_bytes, file_identify, out);
 }
 
+static int memory_refused(struct scand *daemon, uint64_t size_bytes, int code)
+{
+    const char *help = code == -ENOMEM  ? "; make less, or free some"
+                       : code == -EFBIG ? "; the limit of files' sizes holds for it: raise that (ulimit -f)"
+                                        : "";
+    session_fail(daemon, code == -EMFILE || code == -ENFILE ? -EBADF : -ENOMEM,
+                 "cannot make %llu bytes of memory: %s%s", (unsigned long long)size_bytes, strerror(-code), help);
+    return (int)status_from_errno(session_error(daemon)->code);
+}
+
 int scand_buffer_create_own(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out)
 {
     if (size_bytes == 0)
         return buffer_without_bytes(daemon);
     int fd = memory_create(size_bytes); /* slow, and outside the session's lock */
     if (fd < 0)
-        return (int)status_from_errno(session_fail(daemon, fd == -EMFILE || fd == -ENFILE ? -EBADF : -ENOMEM,
-                                                   "cannot make %llu bytes of memory: %s",
-                                                   (unsigned long long)size_bytes, strerror(-fd)));
+        return memory_refused(daemon, size_bytes, fd);
     SESSION_GUARD(daemon);
     return descriptor_import(daemon, fd, size_bytes, buffer_map, out);
 }

@@ -49,8 +49,10 @@ static int fill(struct pool_store *store, struct error *error)
     for (size_t i = 0; i < store->count && !r; i++)
         r = renew(store, i);
     if (r)
-        error_set(error, r, "could not make a pool of %llu MiB: %s; choose a smaller --pool",
-                  (unsigned long long)(store->pool_bytes >> 20), strerror(-r));
+        error_set(error, r, "could not make a pool of %llu MiB: %s; %s", (unsigned long long)(store->pool_bytes >> 20),
+                  strerror(-r),
+                  r == -EFBIG ? "the limit of files' sizes holds for it: raise that (ulimit -f, LimitFSIZE=)"
+                              : "choose a smaller --pool");
     return r;
 }
 

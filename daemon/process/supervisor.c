@@ -389,6 +389,7 @@ static int catch_signals(struct supervisor *self)
         sigaddset(&self->signals, caught[i]);
     sigprocmask(SIG_BLOCK, &self->signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a log or a pool beyond RLIMIT_FSIZE is an error and not the end */
     self->signal_fd = signalfd(-1, &self->signals, SFD_CLOEXEC | SFD_NONBLOCK);
     return self->signal_fd < 0 ? -errno : 0;
 }

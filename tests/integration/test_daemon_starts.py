@@ -296,6 +296,18 @@ class Starts(ProcessTest):
         self.assertRegex(result.stderr, "the limit of open files is 80; needed: 1[01][0-9], of these 68 for the pool")
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_file_sizes(self):
+        """Memory counts as a file where the sizes of files are limited, and so does a log."""
+
+        def small():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        command = ["--device", "cpu", "--socket", self.path, "--pool"]
+        result = scand(*command, "64M", preexec_fn=small)
+        self.assertEqual(result.returncode, 69)
+        self.assertRegex(result.stderr, "a pool of 64 MiB: File too large; the limit of files' sizes .* raise that")
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_without_a_pool(self):
         with Daemon("--pool", "0") as daemon, daemon.client() as client:
             with self.assertRaises(Failure) as caught:

@@ -1,6 +1,7 @@
 /* libscand and device memory that processes share: what is sent, what is believed, and a worker that ends. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "client/lib/internal.h"
 #include "tests/unit/client_rig.h"
@@ -98,6 +99,21 @@ static void descriptors_that_are_not_given(void)
     CHECK_EQ(scand_buffer_create_own(session, UINT64_MAX, &own), SCAND_NO_MEMORY);
     CHECK_CONTAINS(scand_message(session), "cannot make 18446744073709551615 bytes of memory");
     CHECK(fd == -1 && own == NULL);
+    rig_end();
+}
+
+static void own_memory_that_is_too_large(void)
+{
+    struct scand_buffer *own = NULL;
+    struct rlimit limit, small = {.rlim_cur = 1 << 20};
+    rig_begin();
+    CHECK_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small.rlim_max = limit.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    CHECK_EQ(scand_buffer_create_own(session, (1 << 20) + 1, &own), SCAND_NO_MEMORY);
+    CHECK_CONTAINS(scand_message(session), "cannot make 1048577 bytes of memory: File too large; the limit of files'");
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    CHECK(own == NULL);
     rig_end();
 }
 
@@ -219,6 +235,7 @@ int main(int argc, char **argv)
                                         TEST(imports_by_descriptor),
                                         TEST(own_memory_is_shared),
                                         TEST(descriptors_that_are_not_given),
+                                        TEST(own_memory_that_is_too_large),
                                         TEST(imports_that_fail),
                                         TEST(imported_again),
                                         TEST(repeated_where_nothing_was_written),

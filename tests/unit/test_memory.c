@@ -105,6 +105,38 @@ static void memory_that_is_not_there(void)
     CHECK_EQ(fds_open(), before);
 }
 
+/* Where it looks before it begins: by the time that fallocate fails, other programs have been ended. */
+static void more_memory_than_the_machine_has(void)
+{
+    size_t before = fds_open();
+    struct error error;
+    fallocate_fails = EIO; /* of a call that must not be */
+    CHECK_EQ(memory_create(UINT64_C(1) << 46), -ENOMEM);
+    int fd = memfd(MFD_ALLOW_SEALING, (off_t)1 << 46);
+    REQUIRE(fd >= 0);
+    CHECK_EQ(memory_accept(fd, UINT64_C(1) << 46, &error), -ENOMEM);
+    CHECK_CONTAINS(error.message, "no memory for the 70368744177664 bytes of the memfd: ");
+    fallocate_fails = 0;
+    CHECK_EQ(memory_accept(fd, PAGE, &error), 0);
+    close(fd);
+    CHECK_EQ(fds_open(), before);
+}
+
+/* Linux sends a signal to who makes a file too large, which ends programs that do not expect it. */
+static void more_memory_than_a_file_may_have(void)
+{
+    struct rlimit limit, small = {.rlim_cur = 1 << 20};
+    CHECK_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small.rlim_max = limit.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    CHECK_EQ(memory_create((1 << 20) + 1), -EFBIG);
+    CHECK_EQ(memory_create_sparse(UINT64_C(1) << 40), -EFBIG);
+    int fd = memory_create(1 << 20);
+    CHECK(fd >= 0);
+    close(fd);
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
 static void every_page_is_there(void)
 {
     struct error error;
@@ -338,6 +370,8 @@ static const struct test tests[] = {
     TEST(created_memory_is_sealed_and_zero),
     TEST(sizes_that_cannot_be),
     TEST(memory_that_is_not_there),
+    TEST(more_memory_than_the_machine_has),
+    TEST(more_memory_than_a_file_may_have),
     TEST(every_page_is_there),
     TEST(only_holes_are_filled),
     TEST(an_unsealed_memfd_is_sealed),
