@@ -11,13 +11,15 @@ static struct group *group_find(struct scand *daemon, uint64_t group)
                                                                                           : NULL;
 }
 
+static int group_refuse(struct scand *daemon, uint64_t group, const char *more)
+{
+    return session_fail(daemon, -EINVAL, "group is %llu, which is not open: give what scand_group_begin has set%s",
+                        (unsigned long long)group, more);
+}
+
 int group_check(struct scand *daemon, uint64_t group)
 {
-    if (group == 0 || group_find(daemon, group))
-        return 0;
-    return session_fail(daemon, -EINVAL,
-                        "group is %llu, which is not open: give what scand_group_begin has set, or 0 for none",
-                        (unsigned long long)group);
+    return group == 0 || group_find(daemon, group) ? 0 : group_refuse(daemon, group, ", or 0 for none");
 }
 
 static int begin(struct scand *daemon, const char *name, uint64_t rows, uint32_t *out)
@@ -54,7 +56,7 @@ int scand_group_number(struct scand *daemon, uint32_t group, uint64_t *out)
     SESSION_GUARD(daemon);
     const struct group *found = group_find(daemon, group);
     if (!found)
-        return (int)status_from_errno(group_check(daemon, group ? group : UINT32_MAX));
+        return (int)status_from_errno(group_refuse(daemon, group, ""));
     *out = found->number;
     return SCAND_OK;
 }
@@ -75,7 +77,7 @@ int scand_group_end(struct scand *daemon, uint32_t group)
     struct group *found = group_find(daemon, group);
     int code = session_check(daemon);
     if (code == 0)
-        code = found ? end(daemon, found) : group_check(daemon, group ? group : UINT32_MAX);
+        code = found ? end(daemon, found) : group_refuse(daemon, group, "");
     if (found && code == 0)
         found->is_taken = found->is_open = false;
     return (int)status_from_errno(code);

@@ -20,7 +20,7 @@ int word_check(const char *name, unsigned value, const struct words *words, stru
     char list[LIMIT_WORDS_BYTES];
     if (value < words->count)
         return 0;
-    return error_set(error, -EINVAL, "%s is %u, not one of the %ss: %s (0 to %zu)", name, value, words->what,
+    return error_set(error, -EINVAL, "%s is %u, which is no %s: there are %s (0 to %zu)", name, value, words->what,
                      words_join(words, list, sizeof list), words->count - 1);
 }
 

@@ -49,11 +49,11 @@ uint64_t scand_dtype_bytes(enum scand_dtype dtype)
 
 enum scand_class scand_dtype_class(enum scand_dtype dtype)
 {
-    return dtype_class(dtype);
+    return (size_t)dtype < SCAND_DTYPE_COUNT ? dtype_class(dtype) : SCAND_CLASS_F32;
 }
 
 enum scand_accumulator scand_accumulator_of(enum scand_accumulator accumulator, enum scand_dtype samples,
                                             const char *algorithm)
 {
-    return accumulator_of(accumulator, samples, algorithm != NULL);
+    return (size_t)samples < SCAND_DTYPE_COUNT ? accumulator_of(accumulator, samples, algorithm != NULL) : accumulator;
 }

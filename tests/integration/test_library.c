@@ -347,7 +347,7 @@ static void test_reduced(void)
     CHECK_CONTAINS(scand_message(session), "reduction is SCAND_REDUCTION_NONE: give SCAND_REDUCTION_SUM");
     reduce.reduction = SCAND_REDUCTION_COUNT;
     CHECK_EQ(scand_submit_reduce(session, &reduce, NULL, NULL, &job), SCAND_INVALID);
-    CHECK_CONTAINS(scand_message(session), "reduction is 7, not one of the reductions: none, sum");
+    CHECK_CONTAINS(scand_message(session), "reduction is 7, which is no reduction: there are none, sum");
     end();
 }
 

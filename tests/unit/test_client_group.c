@@ -85,6 +85,9 @@ static void test_labels_are_limited(void)
     CHECK_EQ(scand_group_end(session, groups[2]), SCAND_OK);
     CHECK_EQ(scand_group_end(session, groups[2]), SCAND_INVALID);
     CHECK_EQ(scand_group_end(session, 0), SCAND_INVALID);
+    CHECK(!strcmp(scand_message(session), "group is 0, which is not open: give what scand_group_begin has set"));
+    CHECK_EQ(scand_group_number(session, 0, &number), SCAND_INVALID);
+    CHECK(!strcmp(scand_message(session), "group is 0, which is not open: give what scand_group_begin has set"));
     CHECK_EQ(scand_group_number(session, UINT32_MAX, &number), SCAND_INVALID);
     CHECK_EQ(scand_group_begin(session, NULL, 0, &groups[SCAND_GROUPS_MAX]), SCAND_OK);
     CHECK_EQ(groups[SCAND_GROUPS_MAX], groups[2]);

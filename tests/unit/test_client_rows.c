@@ -144,6 +144,8 @@ static void dtypes(void)
     CHECK_EQ(scand_accumulator_of(SCAND_ACCUMULATOR_AUTO, SCAND_DTYPE_F16, "blelloch"), SCAND_ACCUMULATOR_F32);
     CHECK_EQ(scand_accumulator_of(SCAND_ACCUMULATOR_AUTO, SCAND_DTYPE_U32, NULL), SCAND_ACCUMULATOR_EXACT);
     CHECK_EQ(scand_accumulator_of(SCAND_ACCUMULATOR_F2, SCAND_DTYPE_F64, NULL), SCAND_ACCUMULATOR_F2);
+    CHECK_EQ(scand_dtype_class((enum scand_dtype)99999), SCAND_CLASS_F32);
+    CHECK_EQ(scand_accumulator_of(SCAND_ACCUMULATOR_AUTO, (enum scand_dtype)99999, NULL), SCAND_ACCUMULATOR_AUTO);
 }
 
 static void metrics_as_text(void)

@@ -484,10 +484,11 @@ enum scand_list {
 const char *scand_word(enum scand_list list, int value);
 /* The enumerator of a word; -1 where the list does not have it. */
 int scand_word_find(enum scand_list list, const char *word);
-uint64_t scand_dtype_bytes(enum scand_dtype dtype);         /* bytes of one element; 0 for what is no dtype */
-enum scand_class scand_dtype_class(enum scand_dtype dtype); /* type of such samples while they are scanned */
-/* The accumulator of a scan of such samples: `accumulator` itself, unless that is SCAND_ACCUMULATOR_AUTO.
- * `algorithm`: as in the scan, NULL for the daemon's own. */
+uint64_t scand_dtype_bytes(enum scand_dtype dtype); /* bytes of one element; 0 for what is no dtype */
+/* The type of such samples while they are scanned; SCAND_CLASS_F32 of what is no dtype. */
+enum scand_class scand_dtype_class(enum scand_dtype dtype);
+/* The accumulator of a scan of such samples: `accumulator` itself, unless that is SCAND_ACCUMULATOR_AUTO and the
+ * samples have a dtype. `algorithm`: as in the scan, NULL for the daemon's own. */
 enum scand_accumulator scand_accumulator_of(enum scand_accumulator accumulator, enum scand_dtype samples,
                                             const char *algorithm);
 
@@ -565,7 +566,7 @@ int scand_task_option(struct scand_task *task, const char *name, const char *val
 /* Adds a step. There may be 1 + SCAND_STEPS_MAX. */
 int scand_task_step(struct scand_task *task, const char *operation);
 /* Sets a parameter of the latest step, by its name, in which '-' and '_' are alike: words as "f64", several as
- * "forward,backward", numbers in decimal, flags as "0" or "1". What is 0 counts as left out. */
+ * "forward,backward", numbers in decimal, flags as "0" or "1". */
 int scand_task_set(struct scand_task *task, const char *name, const char *value);
 int scand_task_set_number(struct scand_task *task, const char *name, double value);
 /* Gives the latest step an operand of its own, "coefficients" of a scan for one. */

@@ -75,7 +75,7 @@ static void operation_print(const struct scand_operation_info *operation, const 
         if (*row->words)
             words_print(row);
         if (!strcmp(row->kind, "integer"))
-            printf("%*s%d to %" PRIu64 "\n", NAME_COLUMNS, "", row->required, row->most); /* 0: left out */
+            printf("%*s1 to %" PRIu64 "\n", NAME_COLUMNS, "", row->most);
         if (is_operand(row))
             printf("%*s%s; follows %s; dtypes: %s\n", NAME_COLUMNS, "", row->access, row->follows, row->dtypes);
     }
