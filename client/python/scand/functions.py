@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import numbers
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, TypedDict, Union
 
 import numpy as np
@@ -68,6 +69,11 @@ class ReduceOptions(TypedDict, total=False):
     keepdims: bool
 
 
+def _refusal(unknown: dict[str, Any], known: type) -> TypeError:
+    """Python's own would name a function that programs do not call."""
+    return TypeError(f"{next(iter(unknown))}: there is no such keyword; take {', '.join(known.__annotations__)} or client")
+
+
 @functools.lru_cache(maxsize=256)
 def _settings(
     passes: tuple[str, ...], kind: str, op: str, accumulator: str, intermediate: str, demean: bool,
@@ -104,6 +110,8 @@ def _common(priority: str, deadline: Optional[float]) -> dict[str, Any]:
     between two that it has refused for now."""
     members: dict[str, Any] = {"priority": number("priority", priority), "after_failure": 1}
     if deadline is not None:
+        if not isinstance(deadline, numbers.Real):
+            raise TypeError(f"deadline: {deadline!r} is no number of seconds")
         if not 0.001 <= deadline <= lib.SCAND_DEADLINE_MS_MAX / 1000:
             raise ValueError(f"deadline: {deadline} is not between 0.001 and {lib.SCAND_DEADLINE_MS_MAX // 1000} seconds")
         members["deadline_ms"] = int(deadline * 1000)
@@ -114,8 +122,10 @@ def _request(
     x: ArrayLike, passes: Passes = "forward", *, kind: str = "inclusive", op: str = "sum", accumulator: str = "auto",
     intermediate: str = "auto", demean: bool = False, coefficient: Optional[ArrayLike] = None, axis: Optional[int] = -1,
     dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, copy: Optional[bool] = None,
-    form: Optional[str] = None, priority: str = "normal", deadline: Optional[float] = None,
+    form: Optional[str] = None, priority: str = "normal", deadline: Optional[float] = None, **unknown: Any,
 ) -> Request:
+    if unknown:
+        raise _refusal(unknown, ScanOptions)
     if not isinstance(passes, (str, Iterable)):
         raise TypeError(f"passes: {passes!r} is none; take \"forward\", \"backward\", or two of them, \"forward,backward\"")
     words = tuple(passes.split(",")) if isinstance(passes, str) else tuple(passes)
@@ -281,8 +291,10 @@ def _together(requests: Sequence[Request], client: Optional[Client]) -> list[Job
 def _reduce_request(
     x: ArrayLike, op: str = "sum", *, axis: Union[int, Sequence[int], None] = -1, dtype: Optional[DTypeLike] = None,
     out: Optional[AnyArray] = None, keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None,
-    priority: str = "normal", deadline: Optional[float] = None,
+    priority: str = "normal", deadline: Optional[float] = None, **unknown: Any,
 ) -> Request:
+    if unknown:
+        raise _refusal(unknown, ReduceOptions)
     settings = _reduce_settings(op, priority, deadline)
     return _of_arrays(Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims))
 
@@ -335,8 +347,10 @@ def _chain(steps: Sequence[ChainStep]) -> list[tuple[str, Mapping[str, Any]]]:
 def _run_request(
     x: ArrayLike, steps: Sequence[ChainStep], *, axis: Union[int, Sequence[int], None] = -1, dtype: Optional[DTypeLike] = None,
     out: Optional[AnyArray] = None, keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None,
-    priority: str = "normal", deadline: Optional[float] = None,
+    priority: str = "normal", deadline: Optional[float] = None, **unknown: Any,
 ) -> Request:
+    if unknown:
+        raise _refusal(unknown, ReduceOptions)
     chain = _chain(steps)
     _common(priority, deadline)  # checks them
     options = (("priority", priority), ("after_failure", "1"), *([("deadline_ms", str(int(deadline * 1000)))] if deadline is not None else []))

@@ -344,9 +344,14 @@ class Scan(PackageTest):
             ({"client": "default"}, "^client: 'default' is no client; take one"),
             ({"axis": 1.5}, "^axis: 1.5 is no whole number"),
             ({"axis": "time"}, "^axis: 'time' is no whole number"),
+            ({"deadline": "1"}, "^deadline: '1' is no number of seconds$"),
+            ({"offsets": [0]}, "^offsets: there is no such keyword; take axis, .* coefficient or client$"),
         ):
             with self.subTest(options), self.assertRaisesRegex(TypeError, text):
                 scand.scan(x, **options)
+        for call, second in ((scand.reduce, "sum"), (scand.run, ["demean"])):
+            with self.subTest(call), self.assertRaisesRegex(TypeError, "^kind: there is no such keyword; take axis, .* keepdims or client$"):
+                call(x, second, kind="exclusive")
         with self.assertRaisesRegex(TypeError, r"^axis: \(0, 'x'\) is no whole number"):
             scand.reduce(x, axis=(0, "x"))
 
