@@ -21,12 +21,12 @@ HEAD = """\
 ! libscand for Fortran, made from scand.h by make_module.py: see there for what everything means.
 !
 ! Names are those of C, but for types, which end in _t, and for statuses, which begin with SCAND_STATUS_: Fortran does not
-! tell SCAND_DEVICE from scand_device. Handles are type(c_ptr). Arguments that may be NULL are optional. Texts that go in
-! end in c_null_char; those that come out are made Fortran's by scand_text. C counts axes from the slowest one: an array
-! a(samples, traces) has the shape [traces, samples], and its columns are scanned along axis 1.
+! tell SCAND_DEVICE from scand_device. Handles are type(c_ptr). Arguments that may be NULL are optional, or take c_null_ptr
+! or c_null_funptr. Texts that go in end in c_null_char; those that come out are made Fortran's by scand_text. C counts axes
+! from the slowest one: an array a(samples, traces) has the shape [traces, samples], and its columns are scanned along axis 1.
 !
 ! It is Fortran 2018, compiled with the program: modules are of one compiler alone.
-!     gfortran $(pkg-config --variable=includedir scand)/scand.f90 program.f90 $(pkg-config --libs scand)
+!     gfortran $(pkg-config --variable=includedir scand)/scand/scand.f90 program.f90 $(pkg-config --libs scand)
 module scand
   use, intrinsic :: iso_c_binding
   implicit none

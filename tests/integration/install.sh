@@ -73,6 +73,13 @@ PKG_CONFIG_LIBDIR=$(dirname "$(find "$root/other" -name scand.pc)")
 export PKG_CONFIG_LIBDIR
 ${CC:-cc} ${CFLAGS:-} "$consumer/main.c" $(pkg-config --cflags --libs scand) -o "$root/consumer"
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir scand) "$root/consumer"
+# Fortran, by the command that the module's head has.
+module=$root/other/include/scand/scand.f90
+if test -e "$module" && command -v gfortran >/dev/null; then
+    compile=$(sed -n "s|^! *\\(gfortran .*\\) program.f90 |\\1 $source/client/fortran/integral.f90 |p" "$module")
+    (cd "$root" && eval "$compile -o integral")
+    LD_LIBRARY_PATH=$(pkg-config --variable=libdir scand) SCAND_SOCKET=$root/none SCAND_FALLBACK=cpu "$root/integral" | grep -q ' 0 are wrong$'
+fi
 unit=$root/other/lib/systemd/system/scand.service
 for file in "$unit" "$root/other/lib/systemd/system/scand.socket" "$root/other/lib/systemd/user/scand.service" \
     "$root/other/lib/sysusers.d/scand.conf" "$root/other/lib/tmpfiles.d/scand.conf"; do
