@@ -298,14 +298,14 @@ static void own_sums(const struct line *line, int64_t b, int32_t first, int32_t 
     const int32_t reach = own->shape == TRIANGLE_BOX ? width - 1 : width;
     for (int32_t begin = first, end; begin < last; begin = end) {
         const bool is_ahead = begin >= size - width, is_behind = begin < width;
-        const double *ahead = is_ahead ? after - (size - width) : here + width;
-        const double *behind = is_behind ? before + (size - reach) : here - reach;
+        const double *ahead = is_ahead ? after + (begin + width - size) : here + (begin + width);
+        const double *behind = is_behind ? before + (begin + size - reach) : here + (begin - reach);
         const struct triangle_line along = triangle_line(own, (uint32_t)size, is_ahead, is_behind, total[0], total[-1]);
         end = is_ahead || size - width > last ? last : size - width;
         end = is_behind && width < end ? width : end;
         for (int32_t r = begin; r < end; r++)
-            y[r - first] = triangle_output(own, ahead[r], behind[r], here[r],
-                                           triangle_line_at(along, r / TRIANGLE_LEAF), along.slope, r % TRIANGLE_LEAF);
+            *y++ = triangle_output(own, *ahead++, *behind++, here[r], triangle_line_at(along, r / TRIANGLE_LEAF),
+                                   along.slope, r % TRIANGLE_LEAF);
     }
 }
 
