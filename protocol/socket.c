@@ -304,12 +304,31 @@ static int stale_remove(const struct sockaddr_un *address, int lock, struct erro
     return 0;
 }
 
-/* Binds, then sets the mode, then listens: before that nobody can connect. */
-static int address_listen(const struct sockaddr_un *address, unsigned mode, struct socket_file *file,
-                          struct error *error)
+static int file_identify(const char *path, struct socket_file *file)
+{
+    struct stat status;
+    if (lstat(path, &status))
+        return -errno;
+    *file = (struct socket_file){.device = status.st_dev, .inode = status.st_ino};
+    return 0;
+}
+
+/* The group goes first: a change of it can take bits of the mode away. */
+static int file_admit(const char *path, const struct socket_access *access, struct error *error)
+{
+    if (lchown(path, (uid_t)-1, access->group))
+        return error_set(error, -errno, "cannot give %s to group %u: %s; choose a group that this user is in", path,
+                         (unsigned)access->group, strerror(errno));
+    if (chmod(path, access->mode))
+        return error_set(error, -errno, "cannot change the mode of %s: %s", path, strerror(errno));
+    return 0;
+}
+
+/* Binds, then says who may connect, then listens: nobody connects before that, and nobody is turned away after it. */
+static int address_listen(const struct sockaddr_un *address, const struct socket_access *access,
+                          struct socket_file *file, struct error *error)
 {
     const char *path = address->sun_path;
-    struct stat status;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return error_set(error, -errno, "cannot make a socket: %s", strerror(errno));
@@ -318,29 +337,29 @@ static int address_listen(const struct sockaddr_un *address, unsigned mode, stru
         close(fd);
         return code;
     }
-    if (lstat(path, &status) || chmod(path, mode) || listen(fd, LIMIT_BACKLOG)) {
-        int code = error_set(error, -errno, "cannot listen at %s: %s", path, strerror(errno));
-        unlink(path);
-        close(fd);
-        return code;
-    }
-    *file = (struct socket_file){.device = status.st_dev, .inode = status.st_ino};
-    return fd;
+    int code = file_admit(path, access, error);
+    if (!code && (listen(fd, LIMIT_BACKLOG) || file_identify(path, file)))
+        code = error_set(error, -errno, "cannot listen at %s: %s", path, strerror(errno));
+    if (!code)
+        return fd;
+    unlink(path);
+    close(fd);
+    return code;
 }
 
-static int listen_locked(const struct sockaddr_un *address, unsigned mode, int lock, struct socket_file *file,
-                         struct error *error)
+static int listen_locked(const struct sockaddr_un *address, const struct socket_access *access, int lock,
+                         struct socket_file *file, struct error *error)
 {
     int code = stale_remove(address, lock, error);
     if (code)
         return code;
-    int fd = address_listen(address, mode, file, error);
+    int fd = address_listen(address, access, file, error);
     if (fd >= 0)
         lock_write(lock, file);
     return fd;
 }
 
-int socket_listen(const char *path, unsigned mode, struct socket_file *file, struct error *error)
+int socket_listen(const char *path, const struct socket_access *access, struct socket_file *file, struct error *error)
 {
     struct sockaddr_un address;
     struct socket_file made;
@@ -352,7 +371,7 @@ int socket_listen(const char *path, unsigned mode, struct socket_file *file, str
     int lock = lock_acquire(path, error);
     if (lock < 0)
         return lock;
-    int fd = listen_locked(&address, mode, lock, &made, error);
+    int fd = listen_locked(&address, access, lock, &made, error);
     if (fd < 0)
         lock_drop(lock, path);
     close(lock);

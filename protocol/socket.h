@@ -33,11 +33,20 @@ struct socket_file {
     ino_t inode;
 };
 
-/* A listening, close-on-exec socket at path with the given mode; *file says which file it is. A socket file that nobody
- * listens at is replaced, and one that socket_listen made and whose listener was killed, though processes that are
- * ending too may still have it. -EADDRINUSE and *error where somebody else listens, and for any other file. The parent
- * folder is made where it is missing and can be. Beside the socket lies PATH.lock. */
-int socket_listen(const char *path, unsigned mode, struct socket_file *file, struct error *error);
+/* Who may connect to a socket. */
+struct socket_access {
+    unsigned mode; /* as chmod has it */
+    gid_t group;   /* SOCKET_GROUP_OWN: that of the process */
+};
+
+#define SOCKET_GROUP_OWN ((gid_t)-1)
+
+/* A listening, close-on-exec socket at path, to which from the first moment on those may connect who may; *file says
+ * which file it is. A socket file that nobody listens at is replaced, and one that socket_listen made and whose
+ * listener was killed, though processes that are ending too may still have it. -EADDRINUSE and *error where somebody
+ * else listens, and for any other file. The parent folder is made where it is missing and can be. Beside the socket
+ * lies PATH.lock. */
+int socket_listen(const char *path, const struct socket_access *access, struct socket_file *file, struct error *error);
 
 /* Removes the socket file, and PATH.lock, while they are there. What somebody else put at the path stays. Call it
  * before the socket is closed: another file may then have its inode. */

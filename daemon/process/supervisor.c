@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -394,19 +393,13 @@ static int catch_signals(struct supervisor *self)
     return self->signal_fd < 0 ? -errno : 0;
 }
 
-/* Sets who may connect, after the socket has its group. A daemon of root serves every user unless told otherwise. */
-static int admit(const struct options *options, struct error *error)
+/* A daemon of root serves every user unless told otherwise. */
+static struct socket_access access_of(const struct options *options)
 {
-    const unsigned standard = getuid() == 0 ? 0666 : 0600,
-                   mode = options->socket_mode ? options->socket_mode : standard;
-    const gid_t gid = (gid_t)(options->socket_group - 1);
-    if (options->socket_group > 0 && lchown(options->socket, (uid_t)-1, gid))
-        return error_set(error, -errno,
-                         "cannot give %s to group %u: %s; choose a \"socket-group\" that the daemon's user is in",
-                         options->socket, (unsigned)gid, strerror(errno));
-    if (chmod(options->socket, mode))
-        return error_set(error, -errno, "cannot change the mode of %s: %s", options->socket, strerror(errno));
-    return 0;
+    const unsigned standard = getuid() == 0 ? 0666 : 0600;
+    return (struct socket_access){.mode = options->socket_mode ? options->socket_mode : standard,
+                                  .group = options->socket_group > 0 ? (gid_t)(options->socket_group - 1)
+                                                                     : SOCKET_GROUP_OWN};
 }
 
 static int open_socket(struct supervisor *self, struct error *error)
@@ -416,13 +409,9 @@ static int open_socket(struct supervisor *self, struct error *error)
         self->listen_fd = options->listen_fd;
         return 0;
     }
-    self->listen_fd = socket_listen(options->socket, 0600, &self->file, error);
-    if (self->listen_fd < 0)
-        return self->listen_fd;
-    int r = admit(options, error);
-    if (r)
-        socket_remove(options->socket, &self->file);
-    return r;
+    const struct socket_access access = access_of(options);
+    self->listen_fd = socket_listen(options->socket, &access, &self->file, error);
+    return self->listen_fd < 0 ? self->listen_fd : 0;
 }
 
 static void remove_socket(struct supervisor *self)

@@ -19,6 +19,8 @@
 
 #define SEGMENT_BYTES 8192
 
+static const struct socket_access mine = {.mode = 0600, .group = SOCKET_GROUP_OWN};
+
 static void pause_ms(int ms)
 {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
@@ -625,7 +627,7 @@ static void die(struct fake *fake, struct fake_client *client, const struct mess
         socket_remove(fake->path, &fake->file);
         close(fake->listener);
         pause_ms(fake->away_ms);
-        fake->listener = socket_listen(fake->path, 0600, &fake->file, &error);
+        fake->listener = socket_listen(fake->path, &mine, &fake->file, &error);
         must(fake->listener >= 0, error.message);
     }
 }
@@ -727,7 +729,7 @@ void fake_start(struct fake *fake)
 {
     struct error error;
     fake->wake = eventfd(0, EFD_CLOEXEC);
-    fake->listener = socket_listen(fake->path, 0600, &fake->file, &error);
+    fake->listener = socket_listen(fake->path, &mine, &fake->file, &error);
     must(fake->listener >= 0, error.message);
     must(pthread_create(&fake->thread, NULL, fake_thread, fake) == 0, "pthread_create");
     fake->running = true;

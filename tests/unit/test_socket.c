@@ -17,6 +17,19 @@
 
 static char folder[64];         /* folder of this run */
 static struct socket_file file; /* socket file that was made last */
+static const struct socket_access mine = {.mode = 0600, .group = SOCKET_GROUP_OWN};
+
+/* How the socket at a path is when it begins to listen. */
+static const char *listening;
+static struct stat listened;
+int __real_listen(int fd, int backlog);
+int __wrap_listen(int fd, int backlog);
+
+int __wrap_listen(int fd, int backlog)
+{
+    CHECK_EQ(listening ? lstat(listening, &listened) : 0, 0);
+    return __real_listen(fd, backlog);
+}
 
 static size_t fds_open(void)
 {
@@ -138,7 +151,7 @@ static void paths_have_a_longest(void)
     CHECK_CONTAINS(error.message, "has 108 bytes; allowed: up to 107");
     CHECK(strcmp(path, "untouched") == 0);
     CHECK_EQ(socket_connect(given, &error), -EINVAL);
-    CHECK_EQ(socket_listen(given, 0600, &file, &error), -EINVAL);
+    CHECK_EQ(socket_listen(given, &mine, &file, &error), -EINVAL);
     given[SOCKET_PATH_BYTES - 1] = '\0';
     CHECK_EQ(socket_path(given, path, &error), 0);
     CHECK(strcmp(path, given) == 0);
@@ -147,7 +160,7 @@ static void paths_have_a_longest(void)
     unsetenv("XDG_RUNTIME_DIR");
     CHECK_EQ(socket_path("", path, &error), -EINVAL);
     CHECK_EQ(socket_connect("", &error), -EINVAL);
-    CHECK_EQ(socket_listen("", 0600, &file, &error), -EINVAL);
+    CHECK_EQ(socket_listen("", &mine, &file, &error), -EINVAL);
 }
 
 static void nobody_there_is_connection_refused(void)
@@ -167,8 +180,9 @@ static void listening_and_connecting(void)
 {
     struct error error;
     const char *path = in_folder("made/scand.sock");
+    const struct socket_access shared = {.mode = 0660, .group = SOCKET_GROUP_OWN};
     mode_t mask = umask(077);
-    int server = socket_listen(path, 0660, &file, &error);
+    int server = socket_listen(path, &shared, &file, &error);
     umask(mask);
     REQUIRE(server >= 0);
     struct stat status;
@@ -191,19 +205,49 @@ static void listening_and_connecting(void)
     rmdir(in_folder("made"));
 }
 
+/* Nobody who may connect is turned away because the daemon has not come to saying so. */
+static void who_may_connect_is_known_from_the_start(void)
+{
+    struct error error;
+    const bool is_root = geteuid() == 0;
+    const struct socket_access group = {.mode = 0666, .group = is_root ? 12 : SOCKET_GROUP_OWN};
+    const char *path = listening = in_folder("open");
+    int server = socket_listen(path, &group, &file, &error);
+    listening = NULL;
+    REQUIRE(server >= 0);
+    CHECK_EQ(listened.st_mode & 07777, 0666);
+    CHECK_EQ(listened.st_ino, file.inode);
+    CHECK(!is_root || listened.st_gid == 12);
+    close(server);
+    forget(path);
+}
+
+static void a_group_of_others_is_refused(void)
+{
+    struct error error;
+    const char *path = in_folder("theirs");
+    const struct socket_access theirs = {.mode = 0660, .group = 54321};
+    if (geteuid() == 0)
+        return;
+    CHECK_EQ(socket_listen(path, &theirs, &file, &error), -EPERM);
+    CHECK_CONTAINS(error.message, "to group 54321: ");
+    CHECK_EQ(access(path, F_OK), -1);
+    CHECK_EQ(access(beside(path), F_OK), -1);
+}
+
 static void an_address_in_use_stays(void)
 {
     struct error error;
     const char *path = in_folder("used");
-    int server = socket_listen(path, 0600, &file, &error);
+    int server = socket_listen(path, &mine, &file, &error);
     REQUIRE(server >= 0);
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -EADDRINUSE);
     CHECK_CONTAINS(error.message, "a daemon answers");
     int client = socket_connect(path, &error); /* still there */
     CHECK(client >= 0);
     close(client);
     close(server);
-    int next = socket_listen(path, 0600, &file, &error); /* stale now, and replaced */
+    int next = socket_listen(path, &mine, &file, &error); /* stale now, and replaced */
     CHECK(next >= 0);
     client = socket_connect(path, &error);
     CHECK(client >= 0);
@@ -222,7 +266,7 @@ static void check_orphan(bool reaped)
     REQUIRE(pipe(told) == 0 && pipe(hold) == 0);
     pid_t listener = fork();
     if (listener == 0) {
-        bool listens = socket_listen(path, 0600, &file, &error) >= 0;
+        bool listens = socket_listen(path, &mine, &file, &error) >= 0;
         close(hold[1]);
         if (fork() == 0) /* holds the socket until the test ends */
             _exit(write(told[1], listens ? "y" : "n", 1) == 1 && read(hold[0], &byte, 1) == 0 ? 0 : 1);
@@ -230,11 +274,11 @@ static void check_orphan(bool reaped)
     }
     CHECK_EQ(read(told[0], &byte, 1), 1);
     CHECK_EQ(byte, 'y');
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -EADDRINUSE);
     kill(listener, SIGKILL);
     siginfo_t ended;
     CHECK_EQ(waitid(P_PID, (id_t)listener, &ended, WEXITED | (reaped ? 0 : WNOWAIT)), 0);
-    int server = socket_listen(path, 0600, &file, &error);
+    int server = socket_listen(path, &mine, &file, &error);
     CHECK(server >= 0);
     close(server);
     if (!reaped)
@@ -267,7 +311,7 @@ static void a_full_backlog_is_in_use(void)
         if (connect(clients[i], (struct sockaddr *)&address, sizeof address))
             CHECK_EQ(errno, EAGAIN);
     }
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -EADDRINUSE);
     for (int i = 0; i < 2; i++)
         close(clients[i]);
     close(server);
@@ -280,16 +324,16 @@ static void other_files_are_not_removed(void)
     const char *path = in_folder("file");
     int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     close(fd);
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -EADDRINUSE);
     CHECK_CONTAINS(error.message, "no socket");
     CHECK_EQ(access(path, F_OK), 0);
     CHECK_EQ(socket_connect(path, &error), -ECONNREFUSED);
     unlink(path);
     CHECK_EQ(symlink("elsewhere", path), 0);
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -EADDRINUSE);
     unlink(path);
     CHECK_EQ(mkdir(path, 0700), 0);
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -EADDRINUSE);
     rmdir(path);
 }
 
@@ -311,7 +355,7 @@ static void a_socket_of_another_program_stays(void)
     }
     int status;
     CHECK(waitpid(listener, &status, 0) == listener && status == 0);
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -EADDRINUSE);
     CHECK_CONTAINS(error.message, "another program answers at");
     int client = socket_connect(path, &error);
     CHECK(client >= 0);
@@ -328,7 +372,7 @@ static void anybodys_lock_of_the_folder_is_no_matter(void)
     const char *path = in_folder("locked");
     int locked = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK_EQ(flock(locked, LOCK_EX | LOCK_NB), 0);
-    int server = socket_listen(path, 0600, &file, &error);
+    int server = socket_listen(path, &mine, &file, &error);
     CHECK(server >= 0);
     struct stat status;
     CHECK_EQ(stat(beside(path), &status), 0);
@@ -347,26 +391,26 @@ static void a_lock_that_others_can_take_is_refused(void)
     const char *path = in_folder("shared");
     int lock = open(beside(path), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     CHECK_EQ(fchmod(lock, 0644), 0);
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -EADDRINUSE);
     CHECK_CONTAINS(error.message, "shared.lock is no regular file that user");
     CHECK_EQ(fchmod(lock, 0600), 0);
     if (geteuid() == 0) {
         CHECK_EQ(fchown(lock, 65534, 65534), 0);
-        CHECK(socket_listen(path, 0600, &file, &error) < 0);
+        CHECK(socket_listen(path, &mine, &file, &error) < 0);
         CHECK_EQ(fchown(lock, 0, 0), 0);
     }
     CHECK_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -EADDRINUSE);
     CHECK_CONTAINS(error.message, "another daemon that starts or ends");
     close(lock);
     unlink(beside(path));
     CHECK_EQ(symlink("elsewhere", beside(path)), 0);
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -ELOOP);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -ELOOP);
     CHECK_EQ(access(in_folder("elsewhere"), F_OK), -1);
     path = in_folder("shared");
     unlink(beside(path));
     CHECK_EQ(mkfifo(beside(path), 0600), 0);
-    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, &mine, &file, &error), -EADDRINUSE);
     unlink(beside(path));
 }
 
@@ -374,11 +418,11 @@ static void at_its_end_a_daemon_removes_its_own_socket_alone(void)
 {
     struct error error;
     const char *path = in_folder("end");
-    int server = socket_listen(path, 0600, &file, &error);
+    int server = socket_listen(path, &mine, &file, &error);
     REQUIRE(server >= 0);
     struct socket_file first = file;
     CHECK_EQ(unlink(path), 0);
-    int next = socket_listen(path, 0600, &file, &error);
+    int next = socket_listen(path, &mine, &file, &error);
     REQUIRE(next >= 0);
     socket_remove(path, &first);
     int client = socket_connect(path, &error);
@@ -395,9 +439,9 @@ static void at_its_end_a_daemon_removes_its_own_socket_alone(void)
 static void a_folder_that_cannot_be_made(void)
 {
     struct error error;
-    CHECK_EQ(socket_listen(in_folder("a/b/c"), 0600, &file, &error), -ENOENT);
+    CHECK_EQ(socket_listen(in_folder("a/b/c"), &mine, &file, &error), -ENOENT);
     CHECK_CONTAINS(error.message, "cannot make the folder");
-    CHECK(socket_listen("/dev/null/x", 0600, &file, &error) < 0);
+    CHECK(socket_listen("/dev/null/x", &mine, &file, &error) < 0);
     CHECK_CONTAINS(error.message, "/dev/null");
 }
 
@@ -406,7 +450,7 @@ static void a_path_without_a_folder(void)
     struct error error;
     char before[4096];
     REQUIRE(getcwd(before, sizeof before) && chdir(folder) == 0);
-    int server = socket_listen("here", 0600, &file, &error);
+    int server = socket_listen("here", &mine, &file, &error);
     CHECK(server >= 0);
     close(server);
     forget(in_folder("here"));
@@ -426,7 +470,7 @@ static void one_of_many_wins(void)
         if (child == 0) {
             close(hold[1]);
             struct error error;
-            char won = socket_listen(path, 0600, &file, &error) >= 0;
+            char won = socket_listen(path, &mine, &file, &error) >= 0;
             char byte;
             if (write(results[1], &won, 1) != 1 || read(hold[0], &byte, 1) != 0)
                 _exit(1);
@@ -473,6 +517,8 @@ static const struct test tests[] = {
     TEST(paths_have_a_longest),
     TEST(nobody_there_is_connection_refused),
     TEST(listening_and_connecting),
+    TEST(who_may_connect_is_known_from_the_start),
+    TEST(a_group_of_others_is_refused),
     TEST(an_address_in_use_stays),
     TEST(a_socket_whose_listener_was_killed),
     TEST(a_full_backlog_is_in_use),
