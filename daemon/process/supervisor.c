@@ -40,8 +40,9 @@
 #define PAUSE_MOST_MS 60000
 #endif
 
-#define REST_MS   3600000   /* the pause of a supervisor with nothing to do */
-#define EXTEND_US 120000000 /* the extension that a manager is asked for, again and again */
+#define REST_MS     3600000   /* the pause of a supervisor with nothing to do */
+#define EXTEND_US   120000000 /* the extension that a manager is asked for, again and again */
+#define TOGETHER_MS 20 /* signals that come so close are one request: timeout(1) asks a program, then its group */
 
 struct supervisor {
     struct options *options;
@@ -54,6 +55,7 @@ struct supervisor {
     bool served;       /* a worker has begun to serve */
     unsigned failures; /* failures in a row */
     bool stopping;     /* a signal asked for the end */
+    uint64_t stop_ms;  /* time of that signal */
     sigset_t signals;
     struct shared_page *shared_page;
     struct pool_store store;
@@ -255,8 +257,12 @@ static int stop(struct supervisor *self)
         log_info("stopped while no worker ran");
         return EX_OK;
     }
+    if (self->stopping && clock_ms() - self->stop_ms < TOGETHER_MS)
+        return -1;
     kill(self->worker, SIGCONT);
     kill(self->worker, self->stopping ? SIGKILL : SIGTERM);
+    if (!self->stopping)
+        self->stop_ms = clock_ms();
     self->stopping = true;
     return -1;
 }

@@ -49,6 +49,15 @@ class Stops(ProcessTest):
     def test_interrupt(self):
         self.check_drain(lambda daemon: daemon.process.send_signal(signal.SIGINT))
 
+    def test_asked_twice_at_once(self):
+        """As by timeout(1), which asks a program and then its process group: one request, by which no job is lost."""
+
+        def ask(daemon):
+            for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+                daemon.process.send_signal(number)
+
+        self.check_drain(ask)
+
     def test_drain(self):
         def ask(daemon):
             with daemon.client() as client:
