@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -620,13 +621,6 @@ static int read_map(struct reader *reader, const struct object *object, const st
     return 0;
 }
 
-/* Room for any of the structs. */
-union any_map {
-#define X(NAME, ...) struct msg_##NAME NAME;
-    MAPS_LIST(X)
-#undef X
-};
-
 /* job.run is always strict: nobody wants a chain of steps that was done without one of its parameters, and its senders
  * are no older than the method. */
 static bool is_always_strict(const struct message *message)
@@ -667,16 +661,16 @@ static void jobs_move(const struct field *field, const void *from, void *to)
 /* Reads aside first, so that *out stays as it is when a field is wrong. */
 static int read_aside(struct reader *reader, const struct object *object, const struct map_type *type, void *out)
 {
-    union any_map map;
+    max_align_t map[type->size_bytes / sizeof(max_align_t) + 1]; /* most are small, and threads may have small stacks */
     const struct field *jobs = jobs_of(type);
     const size_t size_bytes = jobs ? jobs->offset : type->size_bytes;
-    memset(&map, 0, size_bytes);
-    int code = read_map(reader, object, type, &map);
+    memset(map, 0, size_bytes);
+    int code = read_map(reader, object, type, map);
     if (code)
         return code;
-    memcpy(out, &map, size_bytes);
+    memcpy(out, map, size_bytes);
     if (jobs)
-        jobs_move(jobs, &map, out);
+        jobs_move(jobs, map, out);
     return 0;
 }
 

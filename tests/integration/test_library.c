@@ -13,6 +13,7 @@
 
 #include <scand/scand.h>
 
+#include "protocol/limits.h"
 #include "tests/check.h"
 #include "tests/integration/session.h"
 #include "tests/server.h"
@@ -540,7 +541,101 @@ static void test_threads(void)
     end();
 }
 
+/*
+ * The stack that calls take of the thread that makes them.
+ */
+
+#define STACK_BYTES MIB(8)
+#define LISTED      32
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STACK_MOST       STACK_BYTES /* sanitizers need more than scand.h says */
+#define STACK_MOST_LOCAL STACK_BYTES
+#else
+#define STACK_MOST       KIB(128)
+#define STACK_MOST_LOCAL KIB(384)
+#endif
+
+static void lists_read(struct scand *own)
+{
+    static struct scand_parameter_info parameters[LISTED];
+    static struct scand_operation_info operations[LISTED];
+    static struct scand_kernel kernels[LISTED];
+    static struct scand_user_info users[LISTED];
+    static struct scand_event events[LISTED];
+    size_t count;
+    uint64_t next;
+    char *text = NULL;
+    CHECK_EQ(scand_operations(own, operations, sizeof *operations, LISTED, &count), SCAND_OK);
+    CHECK_EQ(scand_parameters(own, "scan", parameters, sizeof *parameters, LISTED, &count), SCAND_OK);
+    CHECK_EQ(scand_kernels(own, kernels, sizeof *kernels, LISTED, &count), SCAND_OK);
+    CHECK_EQ(scand_users(own, users, sizeof *users, LISTED, &count), SCAND_OK);
+    CHECK_EQ(scand_trace(own, 0, events, sizeof *events, LISTED, &count, &next), SCAND_OK);
+    CHECK_EQ(scand_metrics(own, &text), SCAND_OK);
+    free(text);
+}
+
+static void calls_make(const char *path)
+{
+    struct scand *own = session_open(path, path ? SCAND_LOCAL_NEVER : SCAND_LOCAL_ALWAYS);
+    struct scand_buffer *buffer;
+    struct scand_job *jobs[40];
+    REQUIRE(scand_buffer_create_own(own, BYTES, &buffer) == SCAND_OK);
+    const struct scand_scan scan = scan_of(buffer, buffer);
+    static struct scand_scan scans[40];
+    for (size_t i = 0; i < 40; i++) {
+        scans[i] = scan;
+        scans[i].input.shape[0] = scans[i].output.shape[0] = 4;
+    }
+    CHECK_EQ(scand_submit(own, &scan, &jobs[0]), SCAND_OK);
+    CHECK_EQ(scand_wait(jobs[0], 60000, NULL), SCAND_OK);
+    CHECK_EQ(scand_submit_many(own, scans, 40, jobs), SCAND_OK);
+    for (size_t i = 0; i < 40; i++)
+        CHECK_EQ(scand_wait(jobs[i], 60000, NULL), SCAND_OK);
+    struct scand_task *task;
+    CHECK_EQ(scand_task_create(&task), SCAND_OK);
+    scans[1].output.offset = BYTES / 2;
+    scand_task_input(task, &scans[0].input);
+    scand_task_output(task, &scans[1].output);
+    scand_task_axis(task, 1);
+    scand_task_step(task, "triangle");
+    scand_task_set(task, "half_width", "20");
+    CHECK_EQ(scand_task_submit(own, task, NULL, NULL, &jobs[0]), SCAND_OK);
+    CHECK_EQ(scand_wait(jobs[0], 60000, NULL), SCAND_OK);
+    scand_task_destroy(task);
+    lists_read(own);
+    scand_disconnect(own);
+}
+
+static void *stack_fill(void *path)
+{
+    calls_make(path);
+    return NULL;
+}
+
+static void test_stack(void)
+{
+    const size_t most = session_daemon() ? STACK_MOST : STACK_MOST_LOCAL;
+    unsigned char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    REQUIRE(stack != MAP_FAILED);
+    begin();
+    memset(stack, 0xA5, STACK_BYTES);
+    CHECK_EQ(pthread_attr_init(&attributes), 0);
+    CHECK_EQ(pthread_attr_setstack(&attributes, stack, STACK_BYTES), 0);
+    CHECK_EQ(pthread_create(&thread, &attributes, stack_fill, session_daemon() ? server.socket : NULL), 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+    size_t untouched = 0;
+    while (untouched < STACK_BYTES && stack[untouched] == 0xA5)
+        untouched++;
+    CHECK(STACK_BYTES - untouched <= most);
+    munmap(stack, STACK_BYTES);
+    end();
+}
+
 static const struct test tests[] = {TEST(test_results),
+                                    TEST(test_stack),
                                     TEST(test_threads),
                                     TEST(test_waits_for_memory),
                                     TEST(test_killed_with_a_child),

@@ -29,7 +29,8 @@
  * A connection, with its buffers and jobs, may be used by several threads at once: one of those that wait reads for
  * all. Another thread may cancel or release the job that a thread waits for. scand_disconnect makes the calls of other
  * threads return SCAND_DISCONNECTED, and waits until they have; no call may begin after it, and handles of jobs are
- * invalid. The library starts no threads and installs no signal handlers.
+ * invalid. The library starts no threads and installs no signal handlers. A call takes at most 128 KiB of its thread's
+ * stack, and 384 KiB where the program computes in its own process (below).
  *
  * A signal's handler that runs while a call waits ends the wait with SCAND_INTERRUPTED, if the program has a handler
  * without SA_RESTART: nothing is lost, and the call can be made again. Ending a connection or a job, releasing a buffer
