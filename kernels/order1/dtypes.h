@@ -23,12 +23,14 @@
 #pragma GCC diagnostic error "-Wswitch"
 
 #ifdef __CUDACC__
-#define CODEC_INLINE static __host__ __device__ __forceinline__
+#define CODEC_INLINE   static __host__ __device__ __forceinline__
+#define CODEC_CONSTANT constexpr CODEC_INLINE
 #else
-#define CODEC_INLINE static inline __attribute__((always_inline))
+#define CODEC_INLINE   static inline __attribute__((always_inline))
+#define CODEC_CONSTANT CODEC_INLINE
 #endif
 
-CODEC_INLINE uint32_t codec_bytes(enum scand_dtype dtype)
+CODEC_CONSTANT uint32_t codec_bytes(enum scand_dtype dtype)
 {
     switch (dtype) {
 #define X(NAME, WORD, BYTES, ...) \
@@ -41,7 +43,7 @@ CODEC_INLINE uint32_t codec_bytes(enum scand_dtype dtype)
     }
 }
 
-CODEC_INLINE enum scand_class codec_class(enum scand_dtype dtype)
+CODEC_CONSTANT enum scand_class codec_class(enum scand_dtype dtype)
 {
     switch (dtype) {
 #define X(NAME, WORD, BYTES, CLASS, ORDER) \
@@ -280,6 +282,23 @@ CODEC_INLINE uint16_t codec_load_ordered16(enum scand_dtype dtype, const void *f
     return codec_ordered16(dtype, codec_load16(from));
 }
 
+/*
+ * Floats. SCAND_DTYPES(CODEC_NOT_F32) are the cases of a switch for the dtypes of all classes but f32; those of class
+ * f32 have a case each, where their bytes are known.
+ */
+
+#define CODEC_NOT_F32(NAME, WORD, BYTES, CLASS, ORDER) CODEC_##CLASS##_NOT_F32(NAME)
+#define CODEC_F32_NOT_F32(NAME)
+#define CODEC_F64_NOT_F32(NAME)      case SCAND_DTYPE_##NAME:
+#define CODEC_SIGNED_NOT_F32(NAME)   case SCAND_DTYPE_##NAME:
+#define CODEC_UNSIGNED_NOT_F32(NAME) case SCAND_DTYPE_##NAME:
+
+#define CODEC_NOT_F64(NAME, WORD, BYTES, CLASS, ORDER) CODEC_##CLASS##_NOT_F64(NAME)
+#define CODEC_F64_NOT_F64(NAME)
+#define CODEC_F32_NOT_F64(NAME)      case SCAND_DTYPE_##NAME:
+#define CODEC_SIGNED_NOT_F64(NAME)   case SCAND_DTYPE_##NAME:
+#define CODEC_UNSIGNED_NOT_F64(NAME) case SCAND_DTYPE_##NAME:
+
 /* Decodes a sample of class f32. */
 CODEC_INLINE float codec_decode_f32(enum scand_dtype dtype, const void *from)
 {
@@ -304,19 +323,9 @@ CODEC_INLINE float codec_decode_f32(enum scand_dtype dtype, const void *from)
     case SCAND_DTYPE_F32:
     case SCAND_DTYPE_F32BE:
         return codec_f32_of_bits(codec_ordered32(dtype, codec_load32(from)));
-    case SCAND_DTYPE_F64:
-    case SCAND_DTYPE_I32:
-    case SCAND_DTYPE_I64:
-    case SCAND_DTYPE_U32:
-    case SCAND_DTYPE_U64:
-    case SCAND_DTYPE_I32BE:
-    case SCAND_DTYPE_I32LE:
-    case SCAND_DTYPE_F64BE:
-    case SCAND_DTYPE_I64BE:
-    case SCAND_DTYPE_U32BE:
-    case SCAND_DTYPE_U64BE:
+        SCAND_DTYPES(CODEC_NOT_F32)
     case SCAND_DTYPE_COUNT:
-        break; /* not of class f32 */
+        break;
     }
     return codec_f32_of_bits(codec_load32(from));
 }
@@ -350,19 +359,9 @@ CODEC_INLINE uint32_t codec_encoded_f32(enum scand_dtype dtype, float x)
     case SCAND_DTYPE_F32:
     case SCAND_DTYPE_F32BE:
         return codec_ordered32(dtype, codec_one_nan_f32(x));
-    case SCAND_DTYPE_F64:
-    case SCAND_DTYPE_I32:
-    case SCAND_DTYPE_I64:
-    case SCAND_DTYPE_U32:
-    case SCAND_DTYPE_U64:
-    case SCAND_DTYPE_I32BE:
-    case SCAND_DTYPE_I32LE:
-    case SCAND_DTYPE_F64BE:
-    case SCAND_DTYPE_I64BE:
-    case SCAND_DTYPE_U32BE:
-    case SCAND_DTYPE_U64BE:
+        SCAND_DTYPES(CODEC_NOT_F32)
     case SCAND_DTYPE_COUNT:
-        break; /* not of class f32 */
+        break;
     }
     return codec_one_nan_f32(x);
 }
@@ -390,27 +389,9 @@ CODEC_INLINE double codec_decode_f64(enum scand_dtype dtype, const void *from)
     case SCAND_DTYPE_F64:
     case SCAND_DTYPE_F64BE:
         return codec_f64_of_bits(codec_ordered64(dtype, codec_load64(from)));
-    case SCAND_DTYPE_F32:
-    case SCAND_DTYPE_F16:
-    case SCAND_DTYPE_BF16:
-    case SCAND_DTYPE_I32:
-    case SCAND_DTYPE_I64:
-    case SCAND_DTYPE_U32:
-    case SCAND_DTYPE_U64:
-    case SCAND_DTYPE_F32BE:
-    case SCAND_DTYPE_I16BE:
-    case SCAND_DTYPE_IBM32:
-    case SCAND_DTYPE_I8:
-    case SCAND_DTYPE_U8:
-    case SCAND_DTYPE_I16:
-    case SCAND_DTYPE_U16:
-    case SCAND_DTYPE_U16BE:
-    case SCAND_DTYPE_IBM32LE:
-    case SCAND_DTYPE_I64BE:
-    case SCAND_DTYPE_U32BE:
-    case SCAND_DTYPE_U64BE:
+        SCAND_DTYPES(CODEC_NOT_F64)
     case SCAND_DTYPE_COUNT:
-        break; /* not of class f64 */
+        break;
     }
     return codec_f64_of_bits(codec_load64(from));
 }
@@ -430,27 +411,9 @@ CODEC_INLINE uint64_t codec_encoded_f64(enum scand_dtype dtype, double x)
     case SCAND_DTYPE_F64:
     case SCAND_DTYPE_F64BE:
         return codec_ordered64(dtype, codec_one_nan_f64(x));
-    case SCAND_DTYPE_F32:
-    case SCAND_DTYPE_F16:
-    case SCAND_DTYPE_BF16:
-    case SCAND_DTYPE_I32:
-    case SCAND_DTYPE_I64:
-    case SCAND_DTYPE_U32:
-    case SCAND_DTYPE_U64:
-    case SCAND_DTYPE_F32BE:
-    case SCAND_DTYPE_I16BE:
-    case SCAND_DTYPE_IBM32:
-    case SCAND_DTYPE_I8:
-    case SCAND_DTYPE_U8:
-    case SCAND_DTYPE_I16:
-    case SCAND_DTYPE_U16:
-    case SCAND_DTYPE_U16BE:
-    case SCAND_DTYPE_IBM32LE:
-    case SCAND_DTYPE_I64BE:
-    case SCAND_DTYPE_U32BE:
-    case SCAND_DTYPE_U64BE:
+        SCAND_DTYPES(CODEC_NOT_F64)
     case SCAND_DTYPE_COUNT:
-        break; /* not of class f64 */
+        break;
     }
     return codec_one_nan_f64(x);
 }

@@ -52,37 +52,11 @@ static __device__ __forceinline__ void with_dtype(enum scand_dtype dtype, Each e
     }
 }
 
-static __host__ __device__ constexpr enum scand_class class_of(enum scand_dtype dtype)
-{
-    switch (dtype) {
-#define X(NAME, WORD, BYTES, CLASS, ORDER) \
-    case SCAND_DTYPE_##NAME:               \
-        return SCAND_CLASS_##CLASS;
-        SCAND_DTYPES(X)
-#undef X
-    default:
-        return SCAND_CLASS_F32;
-    }
-}
-
-static __host__ __device__ constexpr unsigned bytes_of(enum scand_dtype dtype)
-{
-    switch (dtype) {
-#define X(NAME, WORD, BYTES, CLASS, ORDER) \
-    case SCAND_DTYPE_##NAME:               \
-        return BYTES;
-        SCAND_DTYPES(X)
-#undef X
-    default:
-        return 0;
-    }
-}
-
 /* Elements of a pack: those of 16 bytes of the wider dtype, so that neighbouring threads read and write neighbouring
  * words; four of dtypes that are not known. */
 static __host__ __device__ constexpr unsigned map_each(enum scand_dtype from, enum scand_dtype to)
 {
-    const unsigned widest = bytes_of(from) > bytes_of(to) ? bytes_of(from) : bytes_of(to);
+    const unsigned widest = codec_bytes(from) > codec_bytes(to) ? codec_bytes(from) : codec_bytes(to);
     return from == ANY ? 4 : PACK_BYTES / widest;
 }
 
@@ -212,12 +186,12 @@ static __device__ __forceinline__ number_of<CLASS> decoded(uint64_t bits)
 template <enum scand_dtype Dtype, enum scand_class CLASS>
 static __device__ __forceinline__ uint64_t encoded(bool is_signed, number_of<CLASS> value)
 {
-    constexpr enum scand_class to = class_of(Dtype);
+    constexpr enum scand_class to = codec_class(Dtype);
     constexpr bool from_integer = is_of<SCAND_CLASS_SIGNED>(CLASS), to_integer = is_of<SCAND_CLASS_SIGNED>(to);
     uint64_t bits = 0;
     if constexpr (from_integer && to_integer)
         codec_encode_integer(Dtype, value, &bits);
-    else if constexpr (CLASS == SCAND_CLASS_F32 && to_integer && bytes_of(Dtype) == 4)
+    else if constexpr (CLASS == SCAND_CLASS_F32 && to_integer && codec_bytes(Dtype) == 4)
         codec_encode_integer(Dtype,
                              to == SCAND_CLASS_SIGNED ? (uint64_t)(int64_t)__float2int_rz(value)
                                                       : (uint64_t)__float2uint_rz(value),
@@ -242,10 +216,10 @@ static __device__ __forceinline__ void decode_packs(enum scand_dtype dtype, cons
 {
     with_dtype<Dtype>(dtype, [&](auto constant) {
         constexpr enum scand_dtype known = decltype(constant)::value;
-        if constexpr (is_of<CLASS>(class_of(known))) {
+        if constexpr (is_of<CLASS>(codec_class(known))) {
 #pragma unroll
             for (unsigned k = 0; k < COUNT; k++)
-                values[k] = decoded<known, CLASS>(words[k / EACH].template get<bytes_of(known)>(k % EACH));
+                values[k] = decoded<known, CLASS>(words[k / EACH].template get<codec_bytes(known)>(k % EACH));
         }
     });
 }
@@ -264,7 +238,7 @@ static __device__ __forceinline__ void encode_packs(enum scand_dtype dtype, bool
         } else {
 #pragma unroll
             for (unsigned k = 0; k < COUNT; k++)
-                words[k / EACH].template put<bytes_of(known)>(k % EACH, encoded<known, CLASS>(is_signed, values[k]));
+                words[k / EACH].template put<codec_bytes(known)>(k % EACH, encoded<known, CLASS>(is_signed, values[k]));
         }
     });
 }
@@ -507,7 +481,7 @@ static struct map_choice choose_kernel(const struct step_rows *rows, enum map_op
 #define X(FROM, TO)                                                                \
     if (simple && alike && from == SCAND_DTYPE_##FROM && to == SCAND_DTYPE_##TO && \
         takes_packs(rows, tiles, map_each(from, to)))                              \
-        return packs_of<SCAND_DTYPE_##FROM, SCAND_DTYPE_##TO, class_of(SCAND_DTYPE_##FROM), MAP_SIMPLE>(op);
+        return packs_of<SCAND_DTYPE_##FROM, SCAND_DTYPE_##TO, codec_class(SCAND_DTYPE_##FROM), MAP_SIMPLE>(op);
     MAP_PACKS(X)
 #undef X
     if (takes_packs(rows, tiles, map_each(ANY, ANY)))
