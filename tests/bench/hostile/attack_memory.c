@@ -1,4 +1,6 @@
 /* Memory: of the pool, and brought along. */
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -7,6 +9,10 @@
 
 #define PAGE_FILES 128
 #define PAGE_BYTES 4096
+
+#define PUNCHED_SAMPLES 4096 /* of a row; the loop of a processor's daemon computes a job of one row by itself */
+#define PUNCHED_ROWS    4096
+#define PUNCHED_BYTES   (PUNCHED_ROWS * PUNCHED_SAMPLES * sizeof(float))
 
 static bool ask_import(struct line *line, uint64_t size_bytes)
 {
@@ -68,6 +74,38 @@ static bool ask_pages(struct attacker *self, struct line *line)
 void attack_import_pages(struct attacker *self)
 {
     flood_run(self, &(struct flood){.lines = 4, .window = 2, .ask = ask_pages});
+}
+
+static int punched = -1; /* memory of an attack's process */
+
+static bool set_up_punched(struct attacker *self, struct line *line)
+{
+    if (punched < 0)
+        punched = attack_memfd(PUNCHED_BYTES);
+    line->buffers[0] = punched < 0 ? 0 : attack_import(self, line, &punched, 1, PUNCHED_BYTES);
+    return line->buffers[0] > 0;
+}
+
+/* Gives back all pages, which jobs that run find as zeros in new ones. One job in eight is large. */
+static bool ask_punched(struct attacker *self, struct line *line)
+{
+    const uint64_t rows = rand() % 8 == 0 ? PUNCHED_ROWS : 1;
+    const struct msg_tensor tensor = {.buffer = line->buffers[0],
+                                      .shape = {rows, PUNCHED_SAMPLES},
+                                      .shape_count = 2,
+                                      .strides = {PUNCHED_SAMPLES * sizeof(float), sizeof(float)},
+                                      .strides_count = 2};
+    const struct msg_job_submit_params job = {
+        .input = tensor, .output = tensor, .axis = 1, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
+    (void)self;
+    if (fallocate(punched, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)PUNCHED_BYTES))
+        return false;
+    return line_ask(line, METHOD_job_submit, &msg_job_submit_params_type, &job, NULL, 0);
+}
+
+void attack_import_punched(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 4, .window = 8, .set_up = set_up_punched, .ask = ask_punched});
 }
 
 static bool ask_buffer(struct line *line, uint64_t size_bytes)
