@@ -14,6 +14,8 @@
 #define FILES_GUESSED 64 /* assumed to be open where /proc does not tell */
 #define FILES_KEPT    16 /* descriptors for the loop, and a page of metrics */
 
+#define STACK_MIN MIB(1) /* four times what the loop has taken; drivers of GPUs have needs of their own */
+
 uint64_t provision_pool_most(uint64_t available_bytes)
 {
     uint64_t rest = available_bytes > SMALL_BYTES ? available_bytes - SMALL_BYTES : 0;
@@ -41,6 +43,15 @@ int provision_files(size_t open, size_t segments, uint64_t most, struct error *e
                      ", of these %zu for the pool, one for each "
                      "%d MiB and some for small buffers; raise it (ulimit -Hn, LimitNOFILE=), or give a smaller --pool",
                      most, needed, segments, (int)(LIMIT_LARGE_SEGMENT_BYTES >> 20));
+}
+
+int provision_stacks(uint64_t most, struct error *error)
+{
+    if (most >= STACK_MIN)
+        return 0;
+    return error_set(error, -ENOMEM,
+                     "the limit of stacks is %" PRIu64 " KiB; needed: %" PRIu64 "; raise it (ulimit -s, LimitSTACK=)",
+                     most >> 10, STACK_MIN >> 10);
 }
 
 void provision_descriptors(uint64_t most, uint64_t open, uint64_t to_open, uint64_t *connections, uint64_t *others)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -23,6 +24,7 @@
 #include "protocol/clock.h"
 #include "protocol/descriptors.h"
 #include "protocol/status.h"
+#include "provision.h"
 #include "starvation.h"
 #include "watchdog.h"
 #include "worker.h"
@@ -444,6 +446,14 @@ static int open_sockets(struct supervisor *self, struct error *error)
     return self->metrics_fd;
 }
 
+/* A worker without room for its stack would end at the first message, and so would the next ones. */
+static int check_stacks(struct error *error)
+{
+    struct rlimit stacks = {.rlim_cur = RLIM_INFINITY};
+    getrlimit(RLIMIT_STACK, &stacks);
+    return provision_stacks(stacks.rlim_cur, error);
+}
+
 int supervisor_run(struct options *options, int ready_fd)
 {
     struct supervisor self = {.options = options, .ready_fd = ready_fd, .channel = {-1, -1}};
@@ -460,7 +470,9 @@ int supervisor_run(struct options *options, int ready_fd)
     shared_page_give_grants(self.shared_page, &options->grants);
     self.notify_period_ms = notify_period_ms();
 
-    r = pool_store_create(&self.store, options->pool_bytes, &error);
+    r = check_stacks(&error);
+    if (!r)
+        r = pool_store_create(&self.store, options->pool_bytes, &error);
     if (!r) {
         /* The sockets open before CUDA starts, so that early clients wait instead of failing. */
         r = open_sockets(&self, &error);

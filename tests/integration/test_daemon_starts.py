@@ -296,6 +296,17 @@ class Starts(ProcessTest):
         self.assertRegex(result.stderr, "the limit of open files is 80; needed: 1[01][0-9], of these 68 for the pool")
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_stacks(self):
+        """With small stacks no worker would live for long."""
+
+        def small():
+            resource.setrlimit(resource.RLIMIT_STACK, (512 << 10, 512 << 10))
+
+        result = scand("--device", "cpu", "--socket", self.path, "--pool", "16M", preexec_fn=small)
+        self.assertEqual(result.returncode, 69)
+        self.assertRegex(result.stderr, "the limit of stacks is 512 KiB; needed: 1024; raise it")
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_file_sizes(self):
         """Memory counts as a file where the sizes of files are limited, and so does a log."""
 
