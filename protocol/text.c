@@ -34,6 +34,21 @@ static bool is_control(const char *text)
     return bytes[0] < 0x20 || bytes[0] == 0x7f || (bytes[0] == 0xc2 && bytes[1] < 0xa0);
 }
 
+/* True for what turns the direction of text around or breaks its line, in terminals that know such characters: U+061C,
+ * U+200E and U+200F, U+2028 to U+202E, U+2066 to U+2069. With one of these in a name, the rest of a line would read
+ * differently from what it is. */
+static bool is_layout(const char *text)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (bytes[0] == 0xd8)
+        return bytes[1] == 0x9c;
+    if (bytes[0] != 0xe2)
+        return false;
+    if (bytes[1] == 0x80)
+        return bytes[2] == 0x8e || bytes[2] == 0x8f || (bytes[2] >= 0xa8 && bytes[2] <= 0xae);
+    return bytes[1] == 0x81 && bytes[2] >= 0xa6 && bytes[2] <= 0xa9;
+}
+
 void text_clean(char *text)
 {
     while (*text) {
@@ -42,7 +57,7 @@ void text_clean(char *text)
             continue;
         }
         size_t length = utf8_length(text), step = length ? length : 1;
-        if (!length || is_control(text))
+        if (!length || is_control(text) || is_layout(text))
             memset(text, '?', step);
         text += step;
     }

@@ -33,6 +33,19 @@ static void what_terminals_obey_goes(void)
     check_clean("\xc2\x80\xc2\x9f", "????");
 }
 
+static void what_turns_text_around_goes(void)
+{
+    check_clean("a\xe2\x80\xae"
+                "b",
+                "a???b");
+    check_clean("\xe2\x80\xa8\xe2\x80\xaa\xe2\x81\xa6\xe2\x81\xa9\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c",
+                "????????????????????");
+    /* Those beside them, and letters that are read from the right. */
+    check_clean("\xe2\x80\x8d\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa\xd8\x9b\xd8\x9d",
+                "\xe2\x80\x8d\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa\xd8\x9b\xd8\x9d");
+    check_clean("\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d", "\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d");
+}
+
 static void what_is_not_utf8_goes(void)
 {
     check_clean("\xff\xfe"
@@ -67,7 +80,11 @@ static void messages_bring_clean_text(void)
 }
 
 static const struct test tests[] = {
-    TEST(text_stays), TEST(what_terminals_obey_goes), TEST(what_is_not_utf8_goes), TEST(messages_bring_clean_text),
+    TEST(text_stays),
+    TEST(what_terminals_obey_goes),
+    TEST(what_turns_text_around_goes),
+    TEST(what_is_not_utf8_goes),
+    TEST(messages_bring_clean_text),
     TEST_END,
 };
 
