@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rings.h"
 #include "walk.h"
 
 /* A message's own descriptors and those of the next, whose beginning can arrive together with its end. */
@@ -35,7 +36,9 @@ struct inbox {
 struct outbox {
     uint8_t *bytes;
     size_t start, end, capacity;
-    uint64_t sent; /* position of bytes[start] */
+    uint64_t sent;    /* position of bytes[start] */
+    uint64_t barrier; /* position from which on bytes wait for rings, or have them */
+    size_t announced; /* bytes of which the ring has told that the socket brings them next */
     size_t parcel_count;
     struct parcel *parcels;
 };
@@ -50,7 +53,8 @@ struct parcel {
 struct connection {
     int fd; /* -1: there is a carrier */
     const struct carrier *carrier;
-    void *context; /* the carrier's */
+    void *context;       /* the carrier's */
+    struct rings *rings; /* NULL: all bytes go through the socket */
     struct outbox out;
     struct inbox in;
     struct parcel parcels[LIMIT_OUTBOX_FDS];
@@ -85,6 +89,7 @@ struct connection *connection_create(int fd)
     }
     connection->fd = fd;
     connection->out.parcels = connection->parcels;
+    connection->out.barrier = UINT64_MAX;
     return connection;
 }
 
@@ -97,6 +102,7 @@ struct connection *connection_create_on(const struct carrier *carrier, void *con
     connection->carrier = carrier;
     connection->context = context;
     connection->out.parcels = connection->parcels;
+    connection->out.barrier = UINT64_MAX;
     return connection;
 }
 
@@ -119,6 +125,7 @@ void connection_destroy(struct connection *connection)
     fds_close(connection->in.fds, connection->in.fd_count);
     parcels_close(connection->out.parcels, connection->out.parcel_count);
     free(connection->out.bytes);
+    rings_destroy(connection->rings);
     if (connection->carrier)
         connection->carrier->close(connection->context);
     else
@@ -194,14 +201,15 @@ static int receive_carried(struct connection *connection)
     return code ? code : n;
 }
 
-static int receive_socket(struct connection *connection)
+/* Reads at most `size` bytes of the socket. */
+static int receive_socket(struct connection *connection, size_t size)
 {
     struct inbox *in = &connection->in;
     union {
         char bytes[CMSG_SPACE(SCM_FDS * sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct iovec space = {in->bytes + in->end, inbox_space(in)};
+    struct iovec space = {in->bytes + in->end, size};
     struct msghdr header = {
         .msg_iov = &space, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t n;
@@ -217,13 +225,71 @@ static int receive_socket(struct connection *connection)
     return code ? code : (int)n;
 }
 
+/* Reads bytes that the ring has told of. */
+static int receive_announced(struct connection *connection, size_t size)
+{
+    struct inbox *in = &connection->in;
+    const size_t due = rings_due_bytes(connection->rings);
+    const uint64_t before = in->arrived;
+    int n = receive_socket(connection, due < size ? due : size);
+    rings_took(connection->rings, (size_t)(in->arrived - before));
+    in->filled |= rings_is_ready(connection->rings);
+    return n;
+}
+
+/* Reads of the ring. Returns 0 for now. */
+static int receive_ring(struct connection *connection, size_t size)
+{
+    struct inbox *in = &connection->in;
+    int n = rings_read(connection->rings, in->bytes + in->end, size);
+    if (n <= 0)
+        return n;
+    in->end += (size_t)n;
+    in->arrived += (uint64_t)n;
+    in->filled = rings_is_ready(connection->rings) || rings_due_bytes(connection->rings) > 0;
+    return n;
+}
+
+/* Tells whether the socket is at its end, while the ring has nothing: returns 0 then, or -EAGAIN. Bytes that the ring
+ * has not told of break the rules. */
+static int receive_end(const struct connection *connection)
+{
+    char byte;
+    const ssize_t n = recv(connection->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EINTR ? -EAGAIN : -errno;
+    return n == 0 ? 0 : -EPROTO;
+}
+
+/* Reads by rings. What the other end wrote to the ring before it closed the socket, or sent by the socket, is there
+ * when that shows: so the ring is looked at once more. */
+static int receive_framed(struct connection *connection)
+{
+    const size_t size = inbox_space(&connection->in);
+    int end = -EAGAIN;
+    for (int look = 0; look < 2; look++) {
+        int n = receive_ring(connection, size);
+        if (n != 0)
+            return n;
+        if (rings_due_bytes(connection->rings) > 0)
+            return receive_announced(connection, size);
+        if (look == 0)
+            end = receive_end(connection);
+        if (end == -EAGAIN)
+            break;
+    }
+    return end;
+}
+
 int connection_receive(struct connection *connection)
 {
     struct inbox *in = &connection->in;
     inbox_compact(in);
     if (in->end == sizeof in->bytes)
         return -ENOBUFS; /* and never 0, which would read as the end of the stream */
-    return connection->carrier ? receive_carried(connection) : receive_socket(connection);
+    if (connection->rings)
+        return receive_framed(connection);
+    return connection->carrier ? receive_carried(connection) : receive_socket(connection, inbox_space(in));
 }
 
 bool connection_is_drained(const struct connection *connection)
@@ -281,7 +347,8 @@ uint64_t connection_arrived_bytes(const struct connection *connection)
     int unread = 0;
     if (ioctl(connection->fd, FIONREAD, &unread) || unread < 0)
         unread = 0;
-    return connection->in.arrived + (uint64_t)unread;
+    const uint64_t in_ring = connection->rings ? rings_unread_bytes(connection->rings) : 0;
+    return connection->in.arrived + (uint64_t)unread + in_ring;
 }
 
 int connection_pop_fds(struct connection *connection, int *fds, size_t count)
@@ -367,12 +434,16 @@ static size_t outbox_due(const struct outbox *out)
     return due;
 }
 
-/* Bytes that may be written at once: up to the next message with descriptors, which the receiver must get with its own
- * first byte, not with an earlier one's. */
+/* Bytes that may be written at once: up to the barrier, and to the next message with descriptors, which the receiver
+ * must get with its own first byte, not with an earlier one's. */
 static size_t outbox_span(const struct outbox *out, size_t due)
 {
-    size_t waiting = out->end - out->start;
-    return due < out->parcel_count ? (size_t)(out->parcels[due].position - out->sent) : waiting;
+    uint64_t end = out->sent + (out->end - out->start);
+    if (due < out->parcel_count)
+        end = out->parcels[due].position;
+    if (out->sent < out->barrier && out->barrier < end)
+        end = out->barrier;
+    return (size_t)(end - out->sent);
 }
 
 /* Drops bytes and descriptors that were sent; the descriptors are the receiver's, or closed. */
@@ -420,8 +491,8 @@ static int write_carried(struct connection *connection)
     return 0;
 }
 
-/* Writes once to the socket. Returns 0 or -errno. */
-static int write_socket(struct connection *connection)
+/* Writes at most `most` bytes to the socket. Returns how many, or -errno. */
+static int write_socket(struct connection *connection, size_t most)
 {
     struct outbox *out = &connection->out;
     union {
@@ -430,7 +501,8 @@ static int write_socket(struct connection *connection)
     } control;
     memset(&control, 0, sizeof control);
     size_t due = outbox_due(out);
-    struct iovec span = {out->bytes + out->start, outbox_span(out, due)};
+    const size_t size = outbox_span(out, due);
+    struct iovec span = {out->bytes + out->start, size < most ? size : most};
     struct msghdr header = {.msg_iov = &span, .msg_iovlen = 1, .msg_control = control.bytes};
     if (due > 0)
         parcels_attach(&header, out->parcels, due);
@@ -442,15 +514,107 @@ static int write_socket(struct connection *connection)
     /* However few bytes went, the descriptors went with the first. */
     parcels_close(out->parcels, due);
     outbox_drop(out, (size_t)n, due);
-    return 0;
+    return (int)n;
+}
+
+/* Writes once: to the ring, or to the socket, of which the ring tells before. Descriptors need the socket. Returns a
+ * number of bytes, or -errno. */
+static int write_framed(struct connection *connection)
+{
+    struct outbox *out = &connection->out;
+    const size_t due = outbox_due(out), size = outbox_span(out, due);
+    if (out->announced == 0) {
+        int n = due > 0 ? 0 : rings_write(connection->rings, out->bytes + out->start, size);
+        if (n > 0)
+            outbox_drop(out, (size_t)n, 0);
+        if (n != 0)
+            return n;
+        n = rings_announce(connection->rings, size);
+        if (n)
+            return n == -EAGAIN ? -ETOOMANYREFS : n;
+        out->announced = size;
+    }
+    int n = write_socket(connection, out->announced);
+    out->announced -= n > 0 ? (size_t)n : 0;
+    return n;
+}
+
+/* True when something waits that may be written now. */
+static bool may_write(const struct connection *connection)
+{
+    return connection_has_output(connection) && (connection->rings || connection->out.sent < connection->out.barrier);
 }
 
 int connection_flush(struct connection *connection)
 {
     int code = 0;
-    while (!code && connection_has_output(connection))
-        code = connection->carrier ? write_carried(connection) : write_socket(connection);
-    return code;
+    while (code >= 0 && may_write(connection)) {
+        const bool framed = connection->out.sent >= connection->out.barrier;
+        code = connection->carrier ? write_carried(connection)
+               : framed            ? write_framed(connection)
+                                   : write_socket(connection, SIZE_MAX);
+    }
+    return code < 0 ? code : 0;
+}
+
+/*
+ * Rings.
+ */
+
+/* The position behind all that is queued. */
+static uint64_t outbox_end(const struct outbox *out)
+{
+    return out->sent + (out->end - out->start);
+}
+
+void connection_hold(struct connection *connection)
+{
+    connection->out.barrier = outbox_end(&connection->out);
+}
+
+void connection_release(struct connection *connection)
+{
+    connection->out.barrier = UINT64_MAX;
+}
+
+bool connection_may_have_rings(const struct connection *connection)
+{
+    const struct inbox *in = &connection->in;
+    return !connection->carrier && !connection->rings && in->end - in->start == in->message_bytes;
+}
+
+void connection_use_rings(struct connection *connection, struct rings *rings)
+{
+    connection->rings = rings;
+    if (connection->out.barrier == UINT64_MAX)
+        connection_hold(connection);
+}
+
+bool connection_has_rings(const struct connection *connection)
+{
+    return connection->rings != NULL;
+}
+
+bool connection_is_ready(const struct connection *connection)
+{
+    return connection->rings && rings_is_ready(connection->rings);
+}
+
+bool connection_sleep(struct connection *connection)
+{
+    return !connection->rings || rings_sleep(connection->rings);
+}
+
+void connection_rise(struct connection *connection)
+{
+    if (connection->rings)
+        rings_rise(connection->rings);
+}
+
+void connection_wipe(struct connection *connection)
+{
+    if (connection->rings)
+        rings_wipe(connection->rings);
 }
 
 bool connection_has_output(const struct connection *connection)

@@ -16,6 +16,7 @@
 #include "limits.h"
 
 struct connection;
+struct rings;
 
 /* Takes over the connected socket `fd` (closed on failure too, NULL and errno then) and makes it non-blocking. */
 struct connection *connection_create(int fd);
@@ -86,5 +87,33 @@ size_t connection_output_fds(const struct connection *connection);
 bool connection_is_clogged(const struct connection *connection);
 /* Bytes written since the connection began. */
 uint64_t connection_sent_bytes(const struct connection *connection);
+
+/*
+ * Rings (rings.h), for a connection with a socket: from some message on, its bytes take the rings, and the socket what
+ * has descriptors, what wakes a reader, and what finds no room. All functions above go on as before, with two more
+ * results: -EPROTO of connection_receive and connection_flush, the other end broke the rules of rings; -ETOOMANYREFS of
+ * connection_flush also while a ring is full of the socket's announcements, which no socket tells either.
+ */
+
+/* Holds back what is queued from now on, until connection_use_rings, or connection_release. */
+void connection_hold(struct connection *connection);
+void connection_release(struct connection *connection);
+/* True when nothing has arrived behind the message at hand, so that what comes next may come by rings. */
+bool connection_may_have_rings(const struct connection *connection);
+/* Takes over the rings: for what arrives behind the message at hand, and for what is queued from now on or, on a
+ * connection that holds it back, since then. Only where connection_may_have_rings. */
+void connection_use_rings(struct connection *connection, struct rings *rings);
+bool connection_has_rings(const struct connection *connection);
+/* True when the ring has something for connection_receive: a look at memory. What comes through the socket, the socket
+ * tells. */
+bool connection_is_ready(const struct connection *connection);
+/* Says before this end waits for its socket that what comes is to wake it. False: something is there already. Without
+ * rings, true. */
+bool connection_sleep(struct connection *connection);
+/* Says that this end looks at its ring again. */
+void connection_rise(struct connection *connection);
+/* Gives back the rings' memory, so that nothing stays where the other end keeps it: answers that it has not read are
+ * gone. */
+void connection_wipe(struct connection *connection);
 
 #endif

@@ -20,6 +20,7 @@
 #define LIMIT_UNREAD_MS        10000    /* time for which a client may take nothing of its output */
 #define LIMIT_OUTBOX_BYTES     MIB(1)   /* unsent output, with the replies to jobs and buffers that were under way */
 #define LIMIT_OUTBOX_FDS       512      /* descriptors that wait with unsent output */
+#define LIMIT_RING_BYTES       KIB(64)  /* bytes under way in shared memory, each way: a power of two */
 #define LIMIT_NAME_BYTES       64       /* names of clients, servers, devices */
 #define LIMIT_ERROR_BYTES      512      /* an error's message */
 #define LIMIT_WORDS_BYTES      192      /* the words of a list in an error's message */
@@ -67,6 +68,8 @@
 #define LIMIT_UNREAD_FDS        4096     /* descriptors in unsent answers: each user has half of what others leave */
 #define LIMIT_USER_UNREAD_BYTES MIB(16)  /* unsent output of a user */
 #define LIMIT_ALL_UNREAD_BYTES  MIB(256) /* the same of all users: each may have half of what others leave */
+#define LIMIT_RINGS             128      /* connections with rings: a user may have half of what others leave */
+#define LIMIT_RING_LOOKS        256      /* looks at a ring that has nothing, before it is left to its socket */
 #define LIMIT_RETRY_MIN_MS      10       /* time after which a client that is told "busy" is asked to try again */
 #define LIMIT_RETRY_MAX_MS      60000
 #define LIMIT_DEVICES           32
