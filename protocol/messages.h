@@ -63,7 +63,8 @@
     X(S, batch_jobs,        U64, OPTIONAL, UINT64_MAX)         \
     X(S, batch_steps,       U64, OPTIONAL, 1)                  \
     X(S, groups,            U64, OPTIONAL, UINT64_MAX)         \
-    X(S, file_chunk_bytes,  U64, OPTIONAL, UINT64_MAX)
+    X(S, file_chunk_bytes,  U64, OPTIONAL, UINT64_MAX)         \
+    X(S, ring_bytes,        U64, OPTIONAL, UINT64_MAX)
 
 #define DEVICE_FIELDS(X, S)                                    \
     X(S, name,               TEXT, REQUIRED, 0)                \
@@ -128,6 +129,9 @@
     X(S, allocation, U64,   REQUIRED, UINT64_MAX)              \
     X(S, handle,     BYTES, OPTIONAL, SCAND_IPC_BYTES)         \
     X(S, fds,        U64,   OPTIONAL, 1)
+
+/* The memory of the connection's rings, as one descriptor. */
+#define RINGS_RESULT(X, S) X(S, fds, U64, REQUIRED, 1)
 
 #define BUFFER_FIELDS(X, S) X(S, buffer, U64, REQUIRED, UINT64_MAX)
 
@@ -288,6 +292,7 @@
     Y(X, S, jobs_numbered,    OPTIONAL, TOTAL, "numbers given to jobs and groups of them")                                      \
     Y(X, S, file_bytes,       OPTIONAL, NOW,   "bytes of files in buffers")                                   \
     Y(X, S, file_read_bytes,  OPTIONAL, TOTAL, "bytes of files that were read for jobs")                       \
+    Y(X, S, rings_open,       OPTIONAL, NOW,   "connections with rings in shared memory")                      \
     REFUSALS(REFUSAL_COUNTER, Y, X, S)
 
 #define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)
@@ -459,6 +464,7 @@
 #define LAST_MAPS(X)                                  \
     X(hello_params, HELLO_PARAMS)                     \
     X(hello_result, HELLO_RESULT)                     \
+    X(rings_result, RINGS_RESULT)                     \
     X(buffer_create_params, BUFFER_CREATE_PARAMS)     \
     X(buffer_create_result, BUFFER_CREATE_RESULT)     \
     X(buffer_import_params, BUFFER_IMPORT_PARAMS)     \
@@ -518,7 +524,8 @@
     X(group_begin,    "group.begin",    group_begin_params,   job_number)            \
     X(group_end,      "group.end",      group_label,          nothing)               \
     X(buffer_import_file, "buffer.import_file", buffer_import_file_params, buffer_id) \
-    X(server_users,   "server.users",   page_params,          users_result)
+    X(server_users,   "server.users",   page_params,          users_result)          \
+    X(rings_open,     "rings.open",     nothing,              rings_result)
 
 /* Every notification, all from the daemon: X(name, method, params). */
 #define NOTIFICATIONS(X)                              \

@@ -28,6 +28,7 @@ void service_init(struct service *service, const struct service_ops *ops, void *
     service->unread_fds.most = LIMIT_UNREAD_FDS;
     service->loads.most = LIMIT_LOADS;
     service->load_bytes.most = LIMIT_ALL_LOAD_BYTES;
+    service->rings.most = LIMIT_RINGS;
     service_limit_maps(service, LIMIT_MAPS_STANDARD);
     users_init(&service->users);
     service->users.owner = owner;
@@ -116,6 +117,8 @@ void service_close(struct client *client)
     client_leave(client);
     client_count_fds(client, 0);
     client_count_unread(client, 0, 0);
+    if (connection_has_rings(client->connection))
+        client_count_rings(client, -1);
     waiting_drop(client);
     drop_arrived(client);
     connection_destroy(client->connection);

@@ -122,6 +122,7 @@ struct service {
     struct stock maps;              /* memory maps of the process, for imports */
     struct stock files;             /* open files of clients */
     struct stock lent_fds;          /* descriptors of clients that threads have (memory/descriptors.h) */
+    struct stock rings;             /* connections with rings */
     struct stock loads, load_bytes; /* chunks that are read of files, and the memory for them */
     struct blocks blocks;
     struct spare_jobs spare_jobs;

@@ -81,6 +81,7 @@ struct user {
     uint64_t unread_fds;   /* and descriptors that go with them */
     unsigned unadmitted;   /* connections beyond the quota that wait to be told so */
     uint64_t connects_us;  /* until when its allowance of new connections is used up, at LIMIT_CONNECTS a second */
+    uint64_t rings;        /* its connections with rings */
     uint64_t maps;         /* memory maps of its imports */
     uint64_t lent_fds;     /* descriptors that threads have, to close them or for imports that they prepare */
     struct user_counters counters;

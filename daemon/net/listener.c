@@ -205,11 +205,29 @@ static bool loop_is_due(const struct listener *listener)
     return listener->due || uv_backend_timeout(listener->loop) == 0;
 }
 
+/* Looks at the rings of those that are awake. */
+static void look_at_rings(struct listener *listener, bool sleeps)
+{
+    struct peer **link = &listener->awake;
+    while (*link) {
+        struct peer *peer = *link;
+        peer->awake = peer_look(peer, sleeps);
+        if (peer->awake)
+            link = &peer->next_awake;
+        else
+            *link = peer->next_awake;
+    }
+}
+
 void listener_wait(struct listener *listener, bool may_wait)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
+    look_at_rings(listener, false); /* first, since answers to who goes on asking are gathered */
     flush_all(listener);
     bool hurried = !may_wait || listener->service->turns.users || listener->to_flush || listener->due;
+    if (!hurried)
+        look_at_rings(listener, true);
+    hurried = hurried || listener->service->turns.users;
     int timeout_ms = hurried ? 0 : uv_backend_timeout(listener->loop);
     int count = epoll_wait(listener->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
     uv_update_time(listener->loop);
@@ -321,7 +339,7 @@ void listener_flush(struct listener *listener, unsigned timeout_ms)
 void listener_stop(struct listener *listener)
 {
     while (listener->peers)
-        peer_close(listener->peers);
+        peer_end(listener->peers);
     uv_close((uv_handle_t *)&listener->resting, NULL);
     close(listener->wake_fd);
     close(listener->epoll_fd);

@@ -7,6 +7,9 @@
  * that one call suffices to hear of a message; libuv is run when it has something to do. In each round all clients
  * together have LIMIT_TURN_US, then devices and sockets are looked at again.
  *
+ * Rings have no descriptor: those of clients that were served lately are looked at in each round, and all others'
+ * clients are told to use the socket, as everybody is before the thread waits.
+ *
  * A client that leaves too many of its answers unread is paused: nothing is read from it. A client that has broken the
  * protocol is closed once it has its answers.
  */
@@ -33,6 +36,7 @@ struct listener {
     bool arriving; /* connections may wait to be accepted */
     int spare_fd;  /* closed for a moment to turn a connection away when descriptors run out; -1: none */
     struct peer *to_flush;
+    struct peer *awake; /* those whose rings are looked at in each round */
     struct peer *peers;
 };
 

@@ -28,15 +28,27 @@ static void flush_forget(struct peer *peer)
         *at = peer->next_flush;
 }
 
+static void awake_forget(struct peer *peer)
+{
+    struct peer **at = &peer->listener->awake;
+    while (*at && *at != peer)
+        at = &(*at)->next_awake;
+    if (*at)
+        *at = peer->next_awake;
+}
+
 /* Closes the peer after sending its client as many answers as the socket takes. Closing the socket removes it from the
  * epoll set. */
-void peer_close(struct peer *peer)
+static void close_client(struct peer *peer, bool wipes)
 {
     if (!peer->client)
         return;
     struct client *client = peer->client;
     connection_flush(client->connection);
+    if (wipes)
+        connection_wipe(client->connection);
     flush_forget(peer);
+    awake_forget(peer);
     peer->client = NULL;
     *peer->link = peer->next;
     if (peer->next)
@@ -44,6 +56,18 @@ void peer_close(struct peer *peer)
     uv_close((uv_handle_t *)&peer->patience, handle_closed);
     uv_close((uv_handle_t *)&peer->unread, handle_closed);
     service_close(client);
+}
+
+/* Only a client that is gone, or has broken the protocol, is closed before the end of the process, so nobody is to read
+ * what its rings have; and their memory is given back, even if it keeps the descriptor. */
+void peer_close(struct peer *peer)
+{
+    close_client(peer, true);
+}
+
+void peer_end(struct peer *peer)
+{
+    close_client(peer, false);
 }
 
 static void patience_ended(uv_timer_t *timer)
@@ -133,6 +157,13 @@ static int watch_room(struct peer *peer, bool wanted)
     return 0;
 }
 
+static void log_broken(const struct client *client)
+{
+    log_cause(LOG_CAUSE_BROKEN, client->user->uid,
+              "a client of user %u sent bytes or descriptors that are no message of the protocol: disconnected",
+              (unsigned)client->user->uid);
+}
+
 /* Sends what the socket takes. Returns 0, also when the rest has to wait, or -errno: the connection is over. */
 static int peer_send(struct peer *peer)
 {
@@ -146,6 +177,8 @@ static int peer_send(struct peer *peer)
         r = watch_room(peer, false);
         return peer->client->failed ? -EBADMSG : r;
     }
+    if (r == -EPROTO)
+        log_broken(peer->client);
     if (r != -EAGAIN && r != -ETOOMANYREFS)
         return r;
     if (watch_unread(peer, r, connection_sent_bytes(connection) > before))
@@ -189,6 +222,35 @@ void peer_notice(struct peer *peer, uint32_t events)
         peer_output(peer->listener, client);
 }
 
+bool peer_look(struct peer *peer, bool sleeps)
+{
+    struct client *client = peer->client;
+    if (client->paused || client->failed)
+        return false;
+    const bool is_ready = connection_is_ready(client->connection);
+    if (!is_ready && !sleeps && ++peer->looks < LIMIT_RING_LOOKS)
+        return true;
+    if (!is_ready && connection_sleep(client->connection))
+        return false;
+    peer->looks = 0;
+    peer->readable = true;
+    service_ready(client);
+    return true;
+}
+
+/* Has the client's ring looked at, if it has one. */
+static void peer_rise(struct peer *peer)
+{
+    const struct client *client = peer->client;
+    if (peer->awake || client->paused || client->failed || !connection_has_rings(client->connection))
+        return;
+    connection_rise(client->connection);
+    peer->awake = true;
+    peer->looks = 0;
+    peer->next_awake = peer->listener->awake;
+    peer->listener->awake = peer;
+}
+
 static bool has_message(const struct client *client)
 {
     const uint8_t *bytes;
@@ -213,6 +275,8 @@ static bool peer_read(struct peer *peer, bool *lost)
         return true;
     }
     peer->readable = false;
+    if (r == -EPROTO)
+        log_broken(peer->client);
     return r == -EAGAIN && !peer->ending;
 }
 
@@ -233,14 +297,13 @@ void peer_turn(struct peer *peer, uint64_t end_us)
     const bool was_right = client->admitted && !client->failed;
     int r = service_input(client, end_us);
     if (client->failed && was_right)
-        log_cause(LOG_CAUSE_BROKEN, client->user->uid,
-                  "a client of user %u sent bytes or descriptors that are no message of the protocol: disconnected",
-                  (unsigned)client->user->uid);
+        log_broken(client);
     client->failed |= lost;
     if (client->failed)
         peer_output(peer->listener, client);
     if (client->failed || client->paused || (r == 0 && !peer->readable))
         service_rest(client);
+    peer_rise(peer);
     if (peer->deaf && !client->turn.ready)
         peer_close(peer);
     else

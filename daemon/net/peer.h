@@ -23,6 +23,9 @@ struct peer {
     uv_timer_t unread;     /* runs while output waits */
     uint64_t taken_ms;     /* time at which the client last took some of its output, or the output began to wait */
     unsigned open_handles;
+    bool awake;     /* its ring is looked at in each round, */
+    unsigned looks; /* and has had nothing in so many of them */
+    struct peer *next_awake;
     bool flush_queued;
     uint64_t flushed_us; /* time at which something was last sent to the client */
     struct peer *next_flush;
@@ -33,6 +36,11 @@ struct peer {
 int peer_open(struct listener *listener, struct client *client);
 /* Sends what its socket takes at once, and closes the client. */
 void peer_close(struct peer *peer);
+/* The same at the end of the process, which leaves what the client has yet to read. */
+void peer_end(struct peer *peer);
+/* Looks at a ring. Returns false where the next look is needless: its socket will tell, or its client's next turn. With
+ * `sleeps` the loop is about to wait. */
+bool peer_look(struct peer *peer, bool sleeps);
 /* Queues a client that has output, which is sent at the end of the round; for service_ops. */
 void peer_output(struct listener *listener, struct client *client);
 /* Notes what epoll tells of the peer's socket. */

@@ -182,6 +182,7 @@ class Fields(DaemonTest):
                 "batch_steps": 1,
                 "groups": 4,
                 "file_chunk_bytes": 256 << 20,
+                "ring_bytes": 64 << 10,
             },
         )
         self.assertEqual({device["backend"] for device in greeting["devices"]}, {BACKEND})

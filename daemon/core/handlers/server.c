@@ -40,7 +40,8 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
                    .batch_jobs = LIMIT_BATCH_JOBS,
                    .batch_steps = 1,
                    .groups = LIMIT_CLIENT_GROUPS,
-                   .file_chunk_bytes = LIMIT_LOAD_BYTES},
+                   .file_chunk_bytes = LIMIT_LOAD_BYTES,
+                   .ring_bytes = connection_fd(client->connection) < 0 ? 0 : LIMIT_RING_BYTES},
         .operations = call->service->operations,
         .operations_count = OPERATION_COUNT,
     };
