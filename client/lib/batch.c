@@ -75,6 +75,8 @@ static int batch_send(struct scand *daemon, struct scand_job **jobs, size_t coun
         jobs[i]->sent = code == 0;
     }
     pending_add(daemon, &jobs[0]->pending);
+    if (code == 0 && job_is_small(jobs[0]))
+        rings_consider(daemon, (unsigned)count);
     *sent += count;
     return 0; /* a broken connection shows when reading; reconnecting then submits the jobs again */
 }

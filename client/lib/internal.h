@@ -41,7 +41,10 @@
 #define SPIN_PROCESSORS 4 /* with fewer processors the daemon may need the one that would spin */
 #endif
 #define RECONNECT_PAUSE_MS 50
-#define ERROR_SESSIONS     8 /* sessions whose last error a thread keeps */
+#ifndef RINGS_AFTER_JOBS
+#define RINGS_AFTER_JOBS 64 /* small jobs on a connection until it asks for rings, which take memory */
+#endif
+#define ERROR_SESSIONS 8 /* sessions whose last error a thread keeps */
 #ifndef BUFFERS_ENDED_MAX
 #define BUFFERS_ENDED_MAX 4096 /* buffers of ended sessions, kept for scand_buffer_release */
 #endif
@@ -128,11 +131,12 @@ struct mending {
 
 /* Options that programs can set before they connect: the name, the largest value, the default. A spin_us of 0: none. */
 #define OPTION_MS_MAX 86400000 /* a day */
-#define OPTIONS(X)                               \
-    X(reconnect_ms, OPTION_MS_MAX, RECONNECT_MS) \
-    X(give_up_ms, OPTION_MS_MAX, RECONNECT_MS)   \
-    X(spin_us, SPIN_US_MAX, SPIN_US)             \
-    X(local, SCAND_LOCAL_ALWAYS, SCAND_LOCAL_DEFAULT)
+#define OPTIONS(X)                                    \
+    X(reconnect_ms, OPTION_MS_MAX, RECONNECT_MS)      \
+    X(give_up_ms, OPTION_MS_MAX, RECONNECT_MS)        \
+    X(spin_us, SPIN_US_MAX, SPIN_US)                  \
+    X(local, SCAND_LOCAL_ALWAYS, SCAND_LOCAL_DEFAULT) \
+    X(rings, 1, 1)
 
 #define X(NAME, MOST, DEFAULT) uint32_t NAME;
 struct scand_options {
@@ -189,6 +193,9 @@ struct scand {
     bool batches_tasks;      /* and takes several such jobs in one message */
     uint64_t job_steps;      /* steps that the daemon takes in a job */
     uint64_t batch_jobs;     /* jobs that the daemon takes in one message */
+    bool offers_rings;       /* the daemon may be asked for rings on this connection */
+    unsigned small_jobs;     /* small jobs sent on it until then */
+    struct pending rings;    /* the answer */
     struct pending *pending; /* the latest first: a progress callback may call while another call waits */
     struct scand_buffer *buffers;
     struct group groups[LIMIT_CLIENT_GROUPS]; /* indexed by label */
@@ -464,7 +471,14 @@ int buffer_forget(struct scand *daemon, uint64_t id, uint64_t generation);
 /* Ends all buffers of a session; their handles may still be released. */
 void buffers_end(struct scand *daemon);
 
+/* rings.c */
+/* Counts small jobs that were sent, and asks for rings where they are many. Nobody waits for the answer. */
+void rings_consider(struct scand *daemon, unsigned jobs);
+
 /* submit.c */
+/* True for a job that may be back within microseconds. */
+bool job_is_small(struct scand_job *job);
+uint64_t job_input_bytes(struct scand_job *job);
 /* Makes a job's params ready to be sent, or sent again. */
 int job_make_ready(struct scand_job *job);
 int job_submit(struct scand_job *job);

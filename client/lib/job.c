@@ -13,15 +13,6 @@ struct submission {
     const struct scand_task *task;
 };
 
-static uint64_t input_bytes(struct scand_job *job)
-{
-    const struct msg_tensor *input = job_common(job).input;
-    uint64_t bytes = dtype_size_bytes(input->dtype);
-    for (uint32_t i = 0; i < input->shape_count; i++)
-        bytes *= input->shape[i];
-    return bytes;
-}
-
 static struct scand_job *job_create(struct scand *daemon, struct submission what, scand_progress *progress,
                                     void *context)
 {
@@ -97,7 +88,7 @@ static int submit(struct scand *daemon, struct submission what, scand_progress *
     if (!job)
         return (int)status_from_errno(session_error(daemon)->code);
     /* The end of a long job is to be announced, since a thread that has slept so long is late to wake. */
-    *job_common(job).ending = input_bytes(job) >= LONG_BYTES;
+    *job_common(job).ending = job_input_bytes(job) >= LONG_BYTES;
     code = job_submit(job);
     if (code) {
         free(job);
@@ -134,7 +125,7 @@ int scand_task_submit(struct scand *daemon, const struct scand_task *task, scand
 /* Returns true for a small job whose answer may be awaited without blocking. */
 static bool may_spin(struct scand_job *job)
 {
-    return !job->done && job->daemon->options.spin_us > 0 && input_bytes(job) <= SHORT_BYTES;
+    return !job->done && job->daemon->options.spin_us > 0 && job_is_small(job);
 }
 
 /* Begins to await a small job's answer without blocking, since falling asleep and waking takes longer than many a small

@@ -92,7 +92,9 @@ int64_t session_probe_ms(const struct scand *daemon)
 /* Returns when scand_dispatch has something to do that no message will tell of. */
 static int64_t due_ms(const struct scand *daemon)
 {
-    if (daemon->has_news || local_is_ready(daemon))
+    /* From here on the ring's bytes come by the socket, which the program's loop sees; what is there, it does not. */
+    const bool sleeps = !daemon->connection || connection_sleep(daemon->connection);
+    if (daemon->has_news || local_is_ready(daemon) || !sleeps)
         return 1;
     if (daemon->is_up)
         return daemon->local ? local_due_ms(daemon) : session_probe_ms(daemon);

@@ -33,6 +33,8 @@ static int greeting_apply(struct scand *daemon)
     daemon->batch_jobs = result->limits.batch_jobs;
     daemon->batches_tasks = result->limits.batch_steps != 0;
     daemon->client_jobs = result->limits.client_jobs;
+    daemon->offers_rings = result->limits.ring_bytes == LIMIT_RING_BYTES && !daemon->local;
+    daemon->small_jobs = 0;
     if (strcmp(daemon->server, result->server) != 0) /* programs may be reading the name */
         memcpy(daemon->server, result->server, sizeof daemon->server);
     return 0;

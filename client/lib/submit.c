@@ -94,6 +94,20 @@ static void job_check_group(struct scand_job *job)
         *group = 0;
 }
 
+uint64_t job_input_bytes(struct scand_job *job)
+{
+    const struct msg_tensor *input = job_common(job).input;
+    uint64_t bytes = dtype_size_bytes(input->dtype);
+    for (uint32_t i = 0; i < input->shape_count; i++)
+        bytes *= input->shape[i];
+    return bytes;
+}
+
+bool job_is_small(struct scand_job *job)
+{
+    return job_input_bytes(job) <= SHORT_BYTES;
+}
+
 int job_make_ready(struct scand_job *job)
 {
     job_check_group(job);
@@ -124,5 +138,6 @@ int job_submit(struct scand_job *job)
         job->sent = true;
     /* A broken connection shows when reading; reconnecting then submits the job again. */
     pending_add(daemon, &job->pending);
+    rings_consider(daemon, code == 0 && job_is_small(job));
     return 0;
 }

@@ -18,20 +18,46 @@ static int block_ms(const struct scand *daemon, int64_t deadline_ms)
     return left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
 }
 
+/* True while an answer is awaited without blocking, and the ring will have it. A program with a loop has all by the
+ * socket. */
+static bool looks_at_ring(const struct scand *daemon)
+{
+    return clock_us() < daemon->spin_end_us && daemon->connection && connection_has_rings(daemon->connection) &&
+           !daemon->is_watched && !daemon->watches_output;
+}
+
+static int reader_finds(bool *readable)
+{
+    *readable = true;
+    return 0;
+}
+
 /* Polls as the thread that reads, which others may ask to check again. Returns 0 then, and when there is input, of
  * which *readable tells. */
 static int reader_poll(struct scand *daemon, int64_t deadline_ms, bool *readable)
 {
+    if (daemon->connection && connection_is_ready(daemon->connection))
+        return reader_finds(readable);
     struct pollfd pollers[] = {{.fd = daemon->connection ? connection_fd(daemon->connection) : -1, .events = POLLIN},
                                {.fd = daemon->wake, .events = POLLIN}};
     if (daemon->watches_output)
         pollers[0].events |= POLLOUT;
     const int ms = block_ms(daemon, deadline_ms);
+    if (looks_at_ring(daemon) && clock_ms() < deadline_ms) {
+        session_unlock(daemon);
+        session_lock(daemon);
+        return 0;
+    }
+    if (ms != 0 && daemon->connection && !connection_sleep(daemon->connection))
+        return reader_finds(readable);
+    const uint64_t generation = daemon->generation;
     daemon->is_reading = true;
     session_unlock(daemon);
     const int count = poll(pollers, 2, ms), failure = errno;
     session_lock(daemon);
     daemon->is_reading = false;
+    if (ms != 0 && daemon->connection && daemon->generation == generation && !daemon->is_watched)
+        connection_rise(daemon->connection);
     if (count < 0)
         return failure == EINTR ? session_interrupted(daemon) : -EPIPE;
     if (pollers[1].revents)

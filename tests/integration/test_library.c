@@ -634,8 +634,100 @@ static void test_stack(void)
     end();
 }
 
+/* Small jobs, 16 of them under way, each of which sums its own row of ones. */
+#define SMALL      1000
+#define SMALL_JOBS 16
+
+static void submit_small_jobs(struct scand_job *jobs[SMALL_JOBS])
+{
+    float *x = scand_buffer_data(input);
+    struct scand_scan scan = scan_of(input, output);
+    scan.input.rank = scan.output.rank = 1;
+    scan.axis = 0;
+    scan.input.shape[0] = scan.output.shape[0] = SMALL;
+    scan.input.strides[0] = scan.output.strides[0] = sizeof(float);
+    for (size_t i = 0; i < SMALL_JOBS; i++) {
+        scan.input.offset = scan.output.offset = i * SMALL * sizeof(float);
+        for (size_t k = 0; k < SMALL; k++)
+            x[i * SMALL + k] = 1;
+        CHECK_EQ(scand_submit(session, &scan, &jobs[i]), SCAND_OK);
+    }
+}
+
+static void await_small_jobs(struct scand_job *jobs[SMALL_JOBS])
+{
+    const float *y = scand_buffer_data(output);
+    int wrong = 0;
+    for (size_t i = 0; i < SMALL_JOBS; i++) {
+        CHECK_EQ(scand_wait(jobs[i], 60000, NULL), SCAND_OK);
+        wrong += y[(i + 1) * SMALL - 1] != SMALL;
+        scand_job_release(jobs[i]);
+    }
+    CHECK_EQ(wrong, 0);
+}
+
+static void run_small_jobs(int rounds)
+{
+    struct scand_job *jobs[SMALL_JOBS];
+    for (int i = 0; i < rounds; i++) {
+        submit_small_jobs(jobs);
+        await_small_jobs(jobs);
+    }
+}
+
+static uint64_t counted(struct scand *by, const char *name)
+{
+    uint64_t count = 0;
+    struct scand_counter counters[64];
+    size_t found = 0;
+    CHECK_EQ(scand_stats(by, counters, sizeof counters[0], 64, &found), SCAND_OK);
+    for (size_t i = 0; i < found && i < 64; i++)
+        if (strcmp(counters[i].name, name) == 0)
+            count = counters[i].value;
+    return count;
+}
+
+/* Many small jobs take the rings, of each worker. */
+static void test_rings(void)
+{
+    struct scand_job *jobs[SMALL_JOBS];
+    begin();
+    run_small_jobs(20);
+    CHECK_EQ(counted(session, "rings_open"), session_daemon() ? 1 : 0);
+    if (session_daemon()) {
+        submit_small_jobs(jobs);
+        worker_kill();
+        await_small_jobs(jobs);
+        run_small_jobs(20);
+        CHECK_EQ(counted(session, "rings_open"), 1);
+    }
+    end();
+}
+
+/* Answers that were sent are there when the daemon is not. */
+static void test_drained_with_answers_unread(void)
+{
+    struct scand_job *jobs[SMALL_JOBS];
+    if (!session_daemon())
+        SKIP("there is no daemon");
+    begin();
+    run_small_jobs(20);
+    submit_small_jobs(jobs);
+    struct scand *other = session_open(server.socket, SCAND_LOCAL_NEVER);
+    while (counted(other, "jobs_done") < 21 * SMALL_JOBS)
+        poll(NULL, 0, 1);
+    CHECK_EQ(scand_drain(other), SCAND_OK);
+    scand_disconnect(other);
+    while (!server_has_ended(&server))
+        poll(NULL, 0, 10);
+    await_small_jobs(jobs);
+    end();
+}
+
 static const struct test tests[] = {TEST(test_results),
                                     TEST(test_stack),
+                                    TEST(test_rings),
+                                    TEST(test_drained_with_answers_unread),
                                     TEST(test_threads),
                                     TEST(test_waits_for_memory),
                                     TEST(test_killed_with_a_child),

@@ -15,6 +15,7 @@
 
 #include "protocol/describe.h"
 #include "protocol/memory.h"
+#include "protocol/rings.h"
 #include "tests/check.h"
 
 #define SEGMENT_BYTES 8192
@@ -98,6 +99,7 @@ static void answer_hello(struct fake *fake, struct fake_client *client, const st
     result.limits.job_steps = (uint64_t)fake->job_steps;
     result.limits.batch_jobs = (uint64_t)fake->batch_jobs;
     result.limits.batch_steps = (uint64_t)fake->batch_steps;
+    result.limits.ring_bytes = fake->rings ? LIMIT_RING_BYTES : 0;
     snprintf(result.server, sizeof result.server, "fake 1%s", ending(fake));
     send_result(client, message->msgid, &msg_hello_result_type, &result, NULL, 0);
 }
@@ -214,6 +216,24 @@ static void answer_export(struct fake *fake, struct fake_client *client, const s
     send_result(client, message->msgid, &msg_buffer_export_result_type, &result, &fd, fake->lie == 1 ? 0 : result.fds);
     if (fd >= 0)
         close(fd);
+}
+
+static void answer_rings(struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    const struct msg_rings_result result = {.fds = 1};
+    struct rings *rings;
+    int fd;
+    must(rings_create(&rings, &fd) == 0, "rings_create");
+    if (fake->lie == 2 || fake->lie == 3) {
+        close(fd);
+        fd = segment_create(fake, KIB(256));
+    }
+    send_result(client, message->msgid, &msg_rings_result_type, &result, &fd, fake->lie != 1);
+    close(fd);
+    if (fake->lie)
+        rings_destroy(rings);
+    else
+        connection_use_rings(client->connection, rings);
 }
 
 static void answer_release(struct fake *fake, struct fake_client *client, const struct message *message)
@@ -500,6 +520,9 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
     case METHOD_buffer_create:
         answer_create(fake, client, message);
         break;
+    case METHOD_rings_open:
+        answer_rings(fake, client, message);
+        break;
     case METHOD_buffer_import:
         answer_import(fake, client, message);
         break;
@@ -654,6 +677,7 @@ static void handle(struct fake *fake, struct fake_client *client, const struct m
         answer(fake, client, message);
 }
 
+/* Reads once, and handles what is complete. */
 static void client_read(struct fake *fake, struct fake_client *client)
 {
     const uint8_t *bytes;
@@ -694,16 +718,19 @@ static void *fake_thread(void *argument)
     for (;;) {
         struct pollfd pollers[2 + FAKE_CLIENTS] = {{.fd = fake->wake, .events = POLLIN},
                                                    {.fd = fake->listener, .events = POLLIN}};
+        bool sleeps = true;
         for (size_t i = 0; i < FAKE_CLIENTS; i++) {
             struct connection *connection = fake->clients[i].connection;
+            sleeps = sleeps && (!connection || connection_sleep(connection));
             pollers[2 + i] = (struct pollfd){.fd = connection ? connection_fd(connection) : -1, .events = POLLIN};
         }
-        if (poll(pollers, 2 + FAKE_CLIENTS, -1) < 0)
+        if (poll(pollers, 2 + FAKE_CLIENTS, sleeps ? -1 : 0) < 0)
             continue;
         if (pollers[0].revents)
             return NULL;
         for (size_t i = 0; i < FAKE_CLIENTS; i++)
-            if (pollers[2 + i].revents && fake->clients[i].connection)
+            if (fake->clients[i].connection &&
+                (pollers[2 + i].revents || connection_is_ready(fake->clients[i].connection)))
                 client_read(fake, &fake->clients[i]);
         if (pollers[1].revents && pollers[1].fd == fake->listener)
             client_accept(fake);

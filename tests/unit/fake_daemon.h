@@ -63,8 +63,10 @@ struct fake {
     atomic_int fail_on, fail_code;  /* -errno */
     atomic_int garbage_on, garbage; /* enum fake_garbage */
     atomic_int lie;      /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many; to
-                            buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all */
+                            buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all; to rings.open: 1 too
+                            few descriptors, 2 too small, 3 unsealed */
     atomic_int deaf;     /* the daemon answers nothing */
+    atomic_int rings;    /* true: it offers rings */
     atomic_int hold;     /* jobs run until hold is 0 and a ping comes, or they are cancelled */
     atomic_int progress; /* notifications before a job's answer, or when it is held */
     atomic_int version;  /* the version that hello chooses */

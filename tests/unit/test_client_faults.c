@@ -17,6 +17,7 @@
 #define CALLS_MAX 1000 /* calls of a scenario: more than that never end */
 #define JOBS      3
 #define BUFFERS   5
+#define RING_JOBS 70
 
 /* Counts down in the thread that sets it: the fake daemon's calls do not fail. */
 static _Thread_local int calls_left;
@@ -281,6 +282,18 @@ static void run_reconnect(void)
     good(scand_ping(session, NULL));
 }
 
+/* Enough small jobs that the library asks for rings, and goes on by them. */
+static void run_rings(void)
+{
+    struct scand_buffer *input, *output;
+    fake.rings = 1;
+    if (!connects() || !(input = created()) || !(output = created()))
+        return;
+    for (int i = 0; i < RING_JOBS; i++)
+        scan_once(input, output);
+    good(scand_ping(session, NULL));
+}
+
 /*
  * One after the other.
  */
@@ -347,9 +360,10 @@ SCENARIO(jobs)
 SCENARIO(cancel)
 SCENARIO(task)
 SCENARIO(reconnect)
+SCENARIO(rings)
 
-static const struct test tests[] = {TEST(test_connect), TEST(test_buffers),   TEST(test_jobs), TEST(test_cancel),
-                                    TEST(test_task),    TEST(test_reconnect), TEST_END};
+static const struct test tests[] = {TEST(test_connect), TEST(test_buffers),   TEST(test_jobs),  TEST(test_cancel),
+                                    TEST(test_task),    TEST(test_reconnect), TEST(test_rings), TEST_END};
 
 int main(int argc, char **argv)
 {

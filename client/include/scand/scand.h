@@ -295,6 +295,8 @@ int scand_is_local(const struct scand *daemon);
  * range and default.
  * - spin_us: for how long scand_wait looks for the answer to a small job without blocking, where the one before came
  * that soon and the process may use at least four processors; 0 (never) to 10,000, 50 by default.
+ * - rings: 1, the default: a program that sends many small jobs shares memory with the daemon for its messages, where
+ *   the daemon has some for it; 0: all messages go through the socket.
  * - local: where to compute without a daemon: an enum scand_local, SCAND_LOCAL_DEFAULT by default.
  *
  * Other values and names get SCAND_INVALID. NULL stands for the defaults.
