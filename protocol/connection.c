@@ -600,6 +600,11 @@ bool connection_is_ready(const struct connection *connection)
     return connection->rings && rings_is_ready(connection->rings);
 }
 
+bool connection_peer_sleeps(const struct connection *connection)
+{
+    return connection->rings && rings_reader_sleeps(connection->rings);
+}
+
 bool connection_sleep(struct connection *connection)
 {
     return !connection->rings || rings_sleep(connection->rings);

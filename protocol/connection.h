@@ -107,6 +107,8 @@ bool connection_has_rings(const struct connection *connection);
 /* True when the ring has something for connection_receive: a look at memory. What comes through the socket, the socket
  * tells. */
 bool connection_is_ready(const struct connection *connection);
+/* True while the other end waits for its socket. */
+bool connection_peer_sleeps(const struct connection *connection);
 /* Says before this end waits for its socket that what comes is to wake it. False: something is there already. Without
  * rings, true. */
 bool connection_sleep(struct connection *connection);

@@ -39,6 +39,8 @@
 #define LIMIT_TURN_MESSAGES     256 /* messages of a turn */
 #define LIMIT_TURN_CHUNKS       64  /* chunks returned by devices that are handled before messages have a turn */
 #define LIMIT_GATHER_US         100 /* time for which answers wait for more, where messages of their client wait */
+#define LIMIT_GATHER_ASLEEP_US  400 /* the same where their client sleeps, and the loop has other work, */
+#define LIMIT_GATHER_JOBS       8   /* if so many of its jobs are under way */
 #define LIMIT_BACKLOG           LIMIT_CLIENTS /* connections that wait to be accepted; more wait in connect() */
 #define LIMIT_ACCEPT_REST_MS    100           /* pause before the next try where connections cannot be accepted */
 #define LIMIT_CLIENTS           1024          /* connections; fewer: half of the descriptors for clients */

@@ -140,13 +140,18 @@ static void out_put_bytes(struct rings *rings, const uint8_t *bytes, size_t size
     memcpy(rings->out.bytes, bytes + first, size - first);
 }
 
+bool rings_reader_sleeps(const struct rings *rings)
+{
+    return atomic_load_explicit(&rings->out.positions->written, memory_order_relaxed) & 1;
+}
+
 int rings_write(struct rings *rings, const uint8_t *bytes, size_t size)
 {
     uint64_t room, expected = rings->out.at << 1;
     int code = out_room(rings, &room);
     if (code)
         return code;
-    if (room <= RESERVE_BYTES || atomic_load_explicit(&rings->out.positions->written, memory_order_relaxed) & 1)
+    if (room <= RESERVE_BYTES || rings_reader_sleeps(rings))
         return 0;
     const uint64_t most = room - RESERVE_BYTES; /* the reserve has room for the word, too */
     const size_t taken = size < most ? size : most;

@@ -48,6 +48,9 @@ bool rings_is_ready(const struct rings *rings);
 /* Bytes in frames that have arrived and were not read; those that the socket brings are not among them. */
 uint64_t rings_unread_bytes(const struct rings *rings);
 
+/* True while the other end says that it sleeps. */
+bool rings_reader_sleeps(const struct rings *rings);
+
 /* Says that this end goes to sleep: from then on bytes come through the socket. False, and nothing is said: something
  * is there already. */
 bool rings_sleep(struct rings *rings);

@@ -16,6 +16,8 @@
 /* The number of events that one epoll_wait returns at most. */
 #define EVENTS_AT_ONCE 64
 
+#define ANSWER_BYTES 64 /* of the answer to a small job, about */
+
 static uint64_t listener_now_us(const struct listener *listener)
 {
     const struct service *service = listener->service;
@@ -159,15 +161,25 @@ static void listener_accept(struct listener *listener)
  * Rounds of the loop.
  */
 
+/* True where a client with many jobs under way sleeps until some are answered: waking it for each takes long, and may
+ * take this thread's processor. It has as many answers as other jobs when it is woken. */
+static bool may_sleep_on(const struct client *client)
+{
+    return client->job_count >= LIMIT_GATHER_JOBS && connection_peer_sleeps(client->connection) &&
+           connection_output_bytes(client->connection) < client->job_count * ANSWER_BYTES;
+}
+
 /* True while answers are held back to be sent together: each sending costs a call of the kernel here and one at the
  * client, which goes on to ask meanwhile. */
 static bool gathers(const struct peer *peer, uint64_t now_us)
 {
-    return peer->client->turn.ready && now_us - peer->flushed_us < LIMIT_GATHER_US;
+    const uint64_t since_us = now_us - peer->flushed_us;
+    return (peer->client->turn.ready && since_us < LIMIT_GATHER_US) ||
+           (since_us < LIMIT_GATHER_ASLEEP_US && may_sleep_on(peer->client));
 }
 
-/* Sends the output of all clients that have some, and charges their users for it. */
-static void flush_all(struct listener *listener)
+/* Sends the output of all clients that have some, and charges their users for it; `all`: holds nothing back. */
+static void flush_all(struct listener *listener, bool all)
 {
     uint64_t now_us = listener->to_flush ? listener_now_us(listener) : 0;
     struct peer *peer = listener->to_flush, *next;
@@ -176,7 +188,7 @@ static void flush_all(struct listener *listener)
         struct user *user = peer->client->user;
         next = peer->next_flush;
         peer->flush_queued = false;
-        if (gathers(peer, now_us)) {
+        if (!all && gathers(peer, now_us)) {
             peer_output(listener, peer->client);
             continue;
         }
@@ -223,11 +235,13 @@ void listener_wait(struct listener *listener, bool may_wait)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     look_at_rings(listener, false); /* first, since answers to who goes on asking are gathered */
-    flush_all(listener);
-    bool hurried = !may_wait || listener->service->turns.users || listener->to_flush || listener->due;
-    if (!hurried)
+    flush_all(listener, false);
+    bool hurried = !may_wait || listener->service->turns.users || listener->due;
+    if (!hurried) {
+        flush_all(listener, true);
         look_at_rings(listener, true);
-    hurried = hurried || listener->service->turns.users;
+    }
+    hurried = hurried || listener->service->turns.users || listener->to_flush;
     int timeout_ms = hurried ? 0 : uv_backend_timeout(listener->loop);
     int count = epoll_wait(listener->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
     uv_update_time(listener->loop);

@@ -106,8 +106,11 @@ static void the_socket_wakes_a_sleeper(void)
 {
     uint8_t byte;
     begin();
+    CHECK(!connection_peer_sleeps(a));
     CHECK(connection_sleep(b));
+    CHECK(connection_peer_sleeps(a) && !connection_peer_sleeps(b));
     send_one(a, 1);
+    CHECK(!connection_peer_sleeps(a));
     CHECK_EQ(sends, 1);
     CHECK_EQ(recv(connection_fd(b), &byte, 1, MSG_PEEK | MSG_DONTWAIT), 1);
     send_one(a, 2); /* it is on its way to waking up */
