@@ -42,8 +42,8 @@ int scan_cuda_init(void)
 
 static uint64_t sum_bytes_of(const struct scan_rule *rule)
 {
-    const bool affine = rule->op == SCAND_OPERATOR_AFFINE; /* tile states take twice as much as sums */
-    return affine ? 2 * scan_affine_spine(rule)->sum_bytes : scan_any_layout_spine(rule)->sum_bytes;
+    const bool affine = rule->op == SCAND_OPERATOR_AFFINE;
+    return (affine ? scan_affine_spine(rule) : scan_any_layout_spine(rule))->sum_bytes;
 }
 
 static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t count)

@@ -52,6 +52,24 @@ static struct scan_case any_cluster_case(unsigned i, uint64_t rows, uint64_t len
     return c;
 }
 
+/* The same of affine: of four, one with integers or f64 samples, and one with a coefficient for each sample. */
+static struct scan_case affine_cluster_case(unsigned i, uint64_t rows, uint64_t length)
+{
+    static const double coefficients[] = {0.998, -1.0009765625, 0, 1e-30};
+    const unsigned turn = i / 5;
+    struct scan_case c = turn % 4 == 3 ? any_cluster_case(i, rows, length) : cluster_case(i, rows, length);
+    if (c.rule.kind != SCAND_KIND_EXCLUSIVE)
+        c.rule.kind = SCAND_KIND_INCLUSIVE;
+    c.rule.op = SCAND_OPERATOR_AFFINE;
+    c.rule.demean = false;
+    c.rule.coefficients = c.rule.input;
+    c.rule.coefficient = codec_is_integer(c.rule.input) ? 3 : coefficients[i % COUNT(coefficients)];
+    c.has_coefficients = turn % 4 == 2;
+    c.coefficients = (struct layout){.name = "rows", .offset = i % 3 * codec_bytes(c.rule.input)};
+    c.coefficient_fill = i % 7 == 0 ? FILL_ENDS : FILL_NEAR_ONE;
+    return c;
+}
+
 /* Lengths around the end of the last leaf, tile, thread block or order block, and around those where clusters of
  * another size begin. */
 static void cluster_borders(const struct group *group)
@@ -92,6 +110,25 @@ static void any_cluster_turns(const struct group *group)
     }
 }
 
+static void affine_cluster_borders(const struct group *group)
+{
+    static const uint64_t list[] = {16385, 16401, 16896,  16897,  20481,  32769,  49153, 57001,
+                                    81921, 99999, 131073, 163840, 163841, 245761, 262144};
+    for (unsigned i = 0; i < 10 * COUNT(list); i++) {
+        struct scan_case c = affine_cluster_case(i + i / COUNT(list), 1 + i % 3, list[i % COUNT(list)]);
+        check(group, &c);
+    }
+}
+
+static void affine_cluster_turns(const struct group *group)
+{
+    static const uint64_t list[] = {16385, 33000, 57001};
+    for (unsigned i = 0; i < 2 * COUNT(list); i++) {
+        struct scan_case c = affine_cluster_case(i * 5 + i / 3, MANY, list[i % COUNT(list)]);
+        check(group, &c);
+    }
+}
+
 /* Few cases, for tools that slow a program down a hundredfold. */
 static void few_clusters(const struct group *group)
 {
@@ -103,21 +140,29 @@ static void few_clusters(const struct group *group)
         struct scan_case c = any_cluster_case(i * 3, 2, 16901 + i * 8000);
         check(group, &c);
     }
+    for (unsigned i = 0; i < 6; i++) {
+        struct scan_case c = affine_cluster_case(i * 4, 2, 16901 + i * 8000);
+        check(group, &c);
+    }
 }
 
 SUITE(cuda, cluster_borders)
 SUITE(cuda, cluster_turns)
 SUITE(cuda, any_cluster_borders)
 SUITE(cuda, any_cluster_turns)
+SUITE(cuda, affine_cluster_borders)
+SUITE(cuda, affine_cluster_turns)
 SUITE(cuda, few_clusters)
 SUITE(paths, cluster_borders)
 SUITE(paths, any_cluster_borders)
+SUITE(paths, affine_cluster_borders)
 SUITE(capability, cluster_borders)
 
 static const struct test tests[] = {
-    TEST(cuda_cluster_borders),      TEST(cuda_cluster_turns),         TEST(cuda_any_cluster_borders),
-    TEST(cuda_any_cluster_turns),    TEST(cuda_few_clusters),          TEST(paths_cluster_borders),
-    TEST(paths_any_cluster_borders), TEST(capability_cluster_borders), TEST_END};
+    TEST(cuda_cluster_borders),         TEST(cuda_cluster_turns),          TEST(cuda_any_cluster_borders),
+    TEST(cuda_any_cluster_turns),       TEST(cuda_few_clusters),           TEST(paths_cluster_borders),
+    TEST(paths_any_cluster_borders),    TEST(cuda_affine_cluster_borders), TEST(cuda_affine_cluster_turns),
+    TEST(paths_affine_cluster_borders), TEST(capability_cluster_borders),  TEST_END};
 
 int main(int argc, char **argv)
 {

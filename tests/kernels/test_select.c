@@ -283,10 +283,16 @@ static void many_columns(void)
 static void all_else(void)
 {
     PATH(AFFINE_PREFETCH, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64);
-    PATH(AFFINE_GRID, .length = 16385, .what = SCAN_AFFINE);
+    PATH(ANY_CLUSTER, .length = 262144, .what = SCAN_AFFINE);
+    PATH(ANY_CLUSTER, .length = 262144, .what = SCAN_AFFINE, .accumulator = IN_F2);
+    PATH(ANY_CLUSTER, .length = 163840, .what = SCAN_AFFINE, .input = F64, .output = F64, .accumulator = IN_F64);
+    PATH(AFFINE_PREFETCH, .length = 262145, .what = SCAN_AFFINE);
+    PATH(AFFINE_PREFETCH, .length = 163841, .what = SCAN_AFFINE, .accumulator = IN_F64);
+    PATH(AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE, .output = F64, .accumulator = IN_F2);
+    PATH(AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE, .input = I64, .output = I64);
     PATH(COLUMNS_DIRECT_AFFINE, .length = 10, .what = SCAN_AFFINE, .columns = true);
     PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .columns = true, .input_at = 1);
-    ON(no_cooperation, AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE);
+    ON(no_clusters, AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .op = MAX);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = HALF);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = SCAND_KIND_TRAPEZOID);
@@ -469,7 +475,7 @@ static void no_room(void)
           SELECT_RAGGED_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10, .ragged = true, .what = SCAN_AFFINE}), SELECT_RAGGED_AFFINE_PREFETCH,
           SELECT_RAGGED_AFFINE);
-    TRIES(((struct rows){.length = 16385, .what = SCAN_AFFINE}), SELECT_AFFINE_GRID, SELECT_AFFINE_PREFETCH,
+    TRIES(((struct rows){.length = 16385, .what = SCAN_AFFINE}), SELECT_ANY_CLUSTER, SELECT_AFFINE_PREFETCH,
           SELECT_AFFINE);
     TRIES(((struct rows){.length = 10, .what = REDUCE}), SELECT_REDUCE_WARP_PER_ROWS, SELECT_REDUCE);
     TRIES(((struct rows){.length = 20000, .what = REDUCE}), SELECT_REDUCE_TOTALS);

@@ -10,12 +10,15 @@
 
 #include "kernels/cuda/exchange/mbarrier.cuh"
 
-/* Stores a sum of 4 or 8 bytes in any thread block's shared memory, and counts its bytes at the mbarrier there. */
+/* Stores a sum of 4 bytes, or of 8 or 16, in any thread block's shared memory, and counts its bytes at the mbarrier
+ * there. */
 template <class T> DEVICE void cluster_store_sum(unsigned address, unsigned barrier, T sum)
 {
-    typename std::conditional<sizeof(T) == 4, uint32_t, uint64_t>::type word;
-    memcpy(&word, &sum, sizeof(word));
-    cluster_store(address, word, barrier);
+    typename std::conditional<sizeof(T) == 4, uint32_t, uint64_t>::type words[(sizeof(T) + 4) / 8];
+    memcpy(words, &sum, sizeof(sum));
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(words) / sizeof(words[0])); i++)
+        cluster_store(address + i * (int)sizeof(words[0]), words[i], barrier);
 }
 
 /* An mbarrier that opens when so many bytes have come as are announced each time. By one thread. */

@@ -10,43 +10,31 @@
 
 #include "kernels/cuda/exchange/any_items.cuh"
 #include "kernels/cuda/exchange/batch.cuh"
-#include "kernels/cuda/exchange/lookback.cuh"
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/affine_leaf.cuh"
 
 /* Kernels are by accumulator, f32, f64, f2, exact, and f2 of f32 samples of which every pass leaves f32, and by how
  * coefficients are held: one for all samples; narrow; wide. An accumulator's are never narrow, or never wide, where
- * there is none. Those for contiguous rows are in files of their own (affine_uniform.cu, affine_varying.cu); the latter
- * with the vectors of shared memory that a warp's coefficients take when they have been read. So are those for rows of
- * several order blocks in one launch (affine_grid.cu). */
+ * there is none. Those for contiguous rows are in files of their own (affine_uniform.cu, affine_varying.cu), with the
+ * vectors of shared memory that a warp's coefficients take when they have been read. */
 #define AFFINE_ACCUMULATORS 5
 #define AFFINE_FACTORS      3
-struct affine_varying {
+struct affine_ahead {
     const void *kernel;
     int vectors;
 };
-extern const void *const affine_ones[AFFINE_ACCUMULATORS];
-extern const struct affine_varying affine_eaches[AFFINE_ACCUMULATORS][AFFINE_FACTORS - 1];
-extern const void *const affine_longs[AFFINE_ACCUMULATORS][AFFINE_FACTORS];
-
-/* Tile states for rows of several order blocks in a single launch: per pass a tree of them for each row
- * (tile_state.cuh), all zero before. All thread blocks are resident then, and take items in turns. */
-struct affine_states {
-    tile_state *passes[SCAND_PASSES_MAX];
-};
+extern const struct affine_ahead affine_ones[AFFINE_ACCUMULATORS];
+extern const struct affine_ahead affine_eaches[AFFINE_ACCUMULATORS][AFFINE_FACTORS - 1];
 
 /* One coefficient for all samples. */
 struct affine_one_plan {
     struct any_plan samples;
-    struct affine_states states;
     double coefficient;
     uint64_t whole; /* with integers this */
 };
 
 /* One for each sample, in a tensor that has the place of an input. */
-struct affine_each_plan {
-    struct any_plan samples;
-    struct affine_states states;
+struct affine_each_plan : affine_one_plan {
     struct any_plan coefficients;
 };
 
@@ -63,44 +51,55 @@ struct affine_item {
     struct scan_item samples, coefficients;
 };
 
+DEVICE struct affine_item affine_item_at(const struct affine_one_plan &plan, uint64_t index)
+{
+    return {any_item_at(plan.samples, index), {}};
+}
+
+DEVICE struct affine_item affine_item_at(const struct affine_each_plan &plan, uint64_t index)
+{
+    return {any_item_at(plan.samples, index), any_item_at(plan.coefficients, index)};
+}
+
 /*
- * Factors: the coefficients of this lane's leaf; leaf() has them as at(i), to be asked for in the order of a pass.
+ * Factors: the coefficients of this lane's leaf, by way of a warp's part of shared memory; leaf() has them as at(i), to
+ * be asked for in the order of a pass. A thread block begins with begin().
  */
 
 /* One for all samples, of which nothing is read. */
-template <class T> struct affine_one : affine_same<T> {
+template <class T> struct affine_one : affine_powered<T> {
     using plan = struct affine_one_plan;
+    static const int vectors = 0;
 
-    DEVICE struct affine_item item_at(const plan &plan, uint64_t index)
+    DEVICE void begin(const plan &plan)
     {
-        return {any_item_at(plan.samples, index), {}};
+        affine_begin(affine_factor<T>(plan));
     }
-    __device__ __forceinline__ void read(const plan &plan, const struct affine_item *, int, uint4 *)
+    __device__ __forceinline__ affine_one(const plan &plan, const struct affine_item *, int, uint4 *)
+        : affine_powered<T>{affine_factor<T>(plan)}
     {
-        this->factor = affine_factor<T>(plan);
     }
-    template <bool Backward> __device__ __forceinline__ const affine_one &leaf() const
+    template <bool Backward> __device__ __forceinline__ const affine_powered<T> &leaf() const
     {
         return *this;
     }
 };
 
-/* One for each sample, as they were read. */
-template <class T, class Read> struct affine_each {
+/* What factors of each sample have in common. */
+struct affine_varying {
     using plan = struct affine_each_plan;
+    static const int vectors = 0;
+
+    DEVICE void begin(const plan &)
+    {
+    }
+};
+
+/* One for each sample, as they were read. */
+template <class T, class Read> struct affine_numbers : affine_varying {
     Read numbers[ORDER_LEAF];
 
-    DEVICE struct affine_item item_at(const plan &plan, uint64_t index)
-    {
-        return {any_item_at(plan.samples, index), any_item_at(plan.coefficients, index)};
-    }
-    __device__ __forceinline__ void read(const plan &plan, const struct affine_item *item, int warp, uint4 *stage)
-    {
-        any_samples<true>(plan.coefficients,
-                          any_tile_source<FETCH_NOW>{plan.coefficients, &item->coefficients, NULL, warp, stage},
-                          numbers);
-    }
-    template <bool Backward> __device__ __forceinline__ const affine_each &leaf() const
+    template <bool Backward> __device__ __forceinline__ const affine_numbers &leaf() const
     {
         return *this;
     }
@@ -110,91 +109,55 @@ template <class T, class Read> struct affine_each {
     }
 };
 
-/* The carry into an order block, of which nothing is before the first. Apart, as it has no registers in the middle of a
- * kernel. */
-template <class T, bool Backward>
-static __device__ __noinline__ affine_map<T> affine_lookback(tile_state *states, unsigned blocks, unsigned block,
-                                                             affine_map<T> total)
-{
-    return lookback_carry<affine_sum<T>, Backward>(states, blocks, block, total).sum;
-}
-
-/* The map of all that a pass meets before an order block, whose own is `total` in lane `from`; by a warp. */
-template <class T, bool Backward>
-DEVICE affine_map<T> affine_await(const struct scan_plan &plan, const struct scan_item *item, tile_state *states,
-                                  affine_map<T> total, int from)
-{
-    const uint64_t row = item->sum / plan.sums_per_row, first = row * plan.sums_per_row;
-    return affine_lookback<T, Backward>(states + first * tile_state_words<affine_sum<T>>(), (unsigned)plan.blocks,
-                                        (unsigned)(item->sum - first), lane_get(total, from));
-}
-
-/* Scans the tiles' totals by the first warp, as tiles_scan, for rows whose other blocks are under way as well. */
-template <class T, bool Backward>
-DEVICE void affine_tiles_scan(tile_sums<affine_sum<T>> *shared, int tiles, const any_outside<affine_sum<T>> &outside,
-                              tile_state *states)
-{
-    using Sum = affine_sum<T>;
-    if (!states) {
-        tiles_scan<Sum, Backward, true>(shared, tiles, outside);
-        return;
+template <class T, class Read> struct affine_each : affine_numbers<T, Read> {
+    __device__ __forceinline__ affine_each(const struct affine_each_plan &plan, const struct affine_item *item,
+                                           int warp, uint4 *stage)
+    {
+        any_samples<true>(plan.coefficients,
+                          any_tile_source<FETCH_NOW>{plan.coefficients, &item->coefficients, NULL, warp, stage},
+                          this->numbers);
     }
-    const int tile = lane_index(), last = tiles - 1;
-    const affine_map<T> sum = group_scan<Sum, Backward>(shared->totals[tile], last);
-    const affine_map<T> outer =
-        affine_await<T, Backward>(outside.plan.scan, outside.item, states, sum, Backward ? 0 : last);
-    carry<Sum> before = group_before<Sum, Backward>(sum, last);
-    if (outside.present())
-        before = carry_join<Sum>({outer, true}, before);
-    shared->carries[tile] = before.sum;
-}
+};
 
 /* A pass over an order block, as block_pass. */
 template <class T, bool Backward, class Sample, class Factors>
 DEVICE void affine_pass(Sample x[ORDER_LEAF], const Factors &factors, int length, int warp, bool exclusive,
-                        tile_sums<affine_sum<T>> *shared, const any_outside<affine_sum<T>> &outside, tile_state *states)
+                        tile_sums<affine_sum<T>> *shared, const any_outside<affine_sum<T>> &outside)
 {
     using Sum = affine_sum<T>;
     const int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     const int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
     const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
-    affine_map<T> sum = end.partial
-                            ? affine_leaf_total<T, Backward, Backward>(x, factors.template leaf<Backward>(), end.last)
-                            : affine_leaf_total<T, Backward, false>(x, factors.template leaf<Backward>(), end.last);
+    affine_map<T> sum = affine_leaf_total<T, Backward>(x, factors.template leaf<Backward>(), end);
     sum = group_scan<Sum, Backward>(sum, leaves - 1);
     if (lane_index() == (Backward ? 0 : leaves - 1))
         shared->totals[warp] = sum;
     const carry<Sum> inner = group_before<Sum, Backward>(sum, leaves - 1);
     __syncthreads();
     if (warp == 0)
-        affine_tiles_scan<T, Backward>(shared, tiles, outside, states);
+        tiles_scan<Sum, Backward, true>(shared, tiles, outside);
     __syncthreads();
     if (outside.total_wanted())
         return;
     const bool present = outside.present() || warp != (Backward ? tiles - 1 : 0);
     const carry<Sum> both = carry_join<Sum>({shared->carries[warp], present}, inner);
-    const carry<affine_term<T>> carry = {both.sum.term, both.present};
-    if (end.partial)
-        affine_leaf_values<T, Backward, Backward>(x, factors.template leaf<Backward>(), carry, end.last, exclusive);
-    else
-        affine_leaf_values<T, Backward, false>(x, factors.template leaf<Backward>(), carry, end.last, exclusive);
+    affine_leaf_values<T, Backward>(x, factors.template leaf<Backward>(), both, end, exclusive);
 }
 
 /* Returns whether there are results: no total was wanted. */
-template <class Samples, bool Long, class T, class Factors>
-DEVICE bool affine_passes(const struct any_plan &plan, const struct affine_states &states, const struct scan_item *item,
-                          int warp, tile_sums<affine_sum<T>> *shared, typename Samples::sample x[ORDER_LEAF],
+template <class Samples, class T, class Factors>
+DEVICE bool affine_passes(const struct any_plan &plan, const struct scan_item *item, int warp,
+                          tile_sums<affine_sum<T>> *shared, typename Samples::sample x[ORDER_LEAF],
                           const Factors &factors)
 {
     const bool exclusive = plan.kind == SCAND_KIND_EXCLUSIVE;
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         const any_outside<affine_sum<T>> outside = {plan, item, pass};
-        tile_state *published = Long ? states.passes[pass] : NULL;
         if (plan.scan.backward[pass])
-            affine_pass<T, true>(x, factors, item->length, warp, exclusive, shared, outside, published);
+            affine_pass<T, true>(x, factors, item->length, warp, exclusive, shared, outside);
         else
-            affine_pass<T, false>(x, factors, item->length, warp, exclusive, shared, outside, published);
+            affine_pass<T, false>(x, factors, item->length, warp, exclusive, shared, outside);
         if (pass == plan.scan.totals_pass)
             return false;
         if (pass + 1 == plan.scan.pass_count)
@@ -223,13 +186,13 @@ __global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct batch
     uint4 *stage = affine_stages + warp * samples.scan.smem;
     for (uint64_t index = blockIdx.x - batch_begin(batch, number); index < samples.scan.items; index += gridDim.x) {
         if (threadIdx.x == 0)
-            item = Factors::item_at(plan, index);
+            item = affine_item_at(plan, index);
+        Factors::begin(plan);
         __syncthreads();
         T x[ORDER_LEAF];
-        Factors factors;
         any_read<Sum, FETCH_NOW, true>(samples, &item.samples, NULL, warp, stage, &shared.mean, x);
-        factors.read(plan, &item, warp, stage);
-        if (affine_passes<Sum, false>(samples, {}, &item.samples, warp, &shared.pass, x, factors))
+        const Factors factors(plan, &item, warp, stage);
+        if (affine_passes<Sum>(samples, &item.samples, warp, &shared.pass, x, factors))
             any_write<Sum, true>(samples, any_tile_target<false>{samples, &item.samples, warp, stage}, x);
         __syncthreads();
     }

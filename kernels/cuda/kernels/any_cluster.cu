@@ -1,6 +1,6 @@
 /*
  * The any_cluster kernels: all operators for f32, f64 and integers, and those for integers that stay 32 bits, in the
- * order of scan_any_cluster_number.
+ * order of scan_any_layout_number; then affine for f32, f64, and f2 of which every pass leaves f32.
  */
 #include "kernels/cuda/kernels/any_cluster.cuh"
 
@@ -20,16 +20,24 @@ template <class Sum> static constexpr struct any_cluster any_cluster_by()
     return {(const void *)any_cluster_kernel<Sum>, any_cluster_tiles<Sum>, sizeof(typename Sum::sum)};
 }
 
-enum { ANY_CLUSTER_SHORT = 3 * NUMBER_OPERATOR_COUNT, ANY_CLUSTERS = 4 * NUMBER_OPERATOR_COUNT };
+enum {
+    ANY_CLUSTER_SHORT = 3 * NUMBER_OPERATOR_COUNT,
+    ANY_CLUSTER_AFFINE = 4 * NUMBER_OPERATOR_COUNT,
+    ANY_CLUSTERS = ANY_CLUSTER_AFFINE + 3
+};
 
 #define X(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, RULE) any_cluster_by<RULE(SCAND_OPERATOR_##NAME)>(),
-static const struct any_cluster any_clusters[ANY_CLUSTERS] = {NUMBER_OPERATORS(X, , , ANY_RULE_F32) NUMBER_OPERATORS(
-    X, , , ANY_RULE_F64) NUMBER_OPERATORS(X, , , ANY_RULE_WHOLE) NUMBER_OPERATORS(X, , , ANY_RULE_SHORT)};
+static const struct any_cluster any_clusters[ANY_CLUSTERS] = {
+    NUMBER_OPERATORS(X, , , ANY_RULE_F32) NUMBER_OPERATORS(X, , , ANY_RULE_F64) NUMBER_OPERATORS(X, , , ANY_RULE_WHOLE)
+        NUMBER_OPERATORS(X, , , ANY_RULE_SHORT) any_cluster_by<affine_of<sum_f32>>(),
+    any_cluster_by<affine_of<sum_f64>>(), any_cluster_by<affine_of<any_f2_of_f32>>()};
 #undef X
 
-/* Those of f2, which come after, have none. */
+/* Others of f2 have none. */
 static int number_of(const struct scan_rule *rule)
 {
+    if (rule->op == SCAND_OPERATOR_AFFINE)
+        return ANY_CLUSTER_AFFINE + scan_float_number(rule->accumulator);
     return instance_is_short(rule) ? ANY_CLUSTER_SHORT + (int)rule->op : scan_any_layout_number(rule);
 }
 
@@ -93,6 +101,7 @@ cudaError_t scan_any_cluster(const struct scan_call *call)
     struct any_cluster_plan plan = {};
     scan.ahead = true;
     plan.any = scan_any_layout_plan_of(&call->rows->rule, &scan, NULL);
+    plan.coefficient = call->rows->rule.coefficient;
     plan.row = {tiles, (int)scan.blocks, shape.warps * any->tiles};
     plan.any.scan.items = scan.items / scan.blocks * shape.size;
     plan.any.scan.blocks = plan.any.scan.sums_per_row = shape.size;

@@ -9,6 +9,7 @@
 #include "kernels/cuda/exchange/any_items.cuh"
 #include "kernels/cuda/exchange/cluster_tiles.cuh"
 #include "kernels/cuda/exchange/work_queue.cuh"
+#include "kernels/cuda/lane/affine_leaf.cuh"
 
 /* Tiles of a warp: two have more to do at a time than one. Registers for them: f64 has few to spare, but waits for
  * memory, so that as many warps as can be are worth more. */
@@ -18,6 +19,7 @@ template <class Sum> constexpr int any_cluster_registers = std::is_same<typename
 struct any_cluster_plan {
     struct any_plan any; /* items: rows, as many blocks each as a cluster has thread blocks */
     struct cluster_row row;
+    double coefficient; /* of affine */
 };
 
 /* The leaves that a lane has of its warp's tiles. */
@@ -25,12 +27,45 @@ template <class Sum> struct any_cluster_leaves {
     struct held_leaf<typename Sum::sample> tile[any_cluster_tiles<Sum>];
 };
 
+/* The coefficient of affine. */
+template <class Sum> DEVICE affine_powered<typename Sum::number> any_cluster_factor(const struct any_cluster_plan &plan)
+{
+    return {number_of<typename Sum::number>(plan.coefficient)};
+}
+
+/* The inclusive prefixes of a tile's leaves, and the values of a lane's leaf. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum any_cluster_prefixes(const struct any_cluster_plan &plan,
+                                              const typename Sum::sample x[ORDER_LEAF], int samples, float *most)
+{
+    const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
+    if constexpr (sum_is_affine<Sum>) {
+        const typename Sum::sum sum =
+            affine_leaf_total<typename Sum::number, Backward>(x, any_cluster_factor<Sum>(plan), end);
+        return group_scan<Sum, Backward>(sum, (int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF) - 1);
+    } else {
+        return tile_prefixes<Sum, Backward>(x, end, samples, most);
+    }
+}
+
+template <class Sum, bool Backward>
+DEVICE void any_cluster_values(const struct any_cluster_plan &plan, typename Sum::sample x[ORDER_LEAF], int samples,
+                               carry<Sum> carry, float most)
+{
+    if constexpr (sum_is_affine<Sum>) {
+        affine_leaf_values<typename Sum::number, Backward>(
+            x, any_cluster_factor<Sum>(plan), {{carry.sum.term}, carry.present}, leaf_end_of<Sum, Backward>(samples),
+            plan.any.kind == SCAND_KIND_EXCLUSIVE);
+    } else {
+        leaf_values_of<Sum, Backward, KIND_ANY>(x, carry, most, plan.any.kind);
+    }
+}
+
 /* One pass over this thread block's part of a row, exchange `number` of its cluster. */
 template <class Sum, bool Backward>
 DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_outside<Sum> &outside, unsigned number,
                              int warp, cluster_tiles<Sum> *memory, any_cluster_leaves<Sum> *leaves)
 {
-    static_assert(Sum::has_identity, "carries are always present");
     const int tiles = any_cluster_tiles<Sum>, length = outside.item->length;
     carry<Sum> before[tiles];
     float most[tiles];
@@ -39,11 +74,10 @@ DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_outs
         typename Sum::sample *x = leaves->tile[t].x;
         const int tile = warp * tiles + t, samples = tile_samples(length, tile);
         const int count = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
-        if (samples < ORDER_TILE)
+        if (Sum::has_identity && samples < ORDER_TILE)
             leaf_fill<Sum>(x, samples);
         block_halve<Sum, Backward>(x, length, tile, outside);
-        const typename Sum::sum sum =
-            tile_prefixes<Sum, Backward>(x, leaf_end_of<Sum, Backward>(samples), samples, &most[t]);
+        const typename Sum::sum sum = any_cluster_prefixes<Sum, Backward>(plan, x, samples, &most[t]);
         if (samples > 0)
             cluster_tell<Sum>(memory, plan.row, number, tile, lane_get(sum, Backward ? 0 : count - 1));
         before[t] = group_before<Sum, Backward>(sum, group_last<Sum>(count));
@@ -53,9 +87,12 @@ DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_outs
     for (int t = 0; t < tiles; t++) {
         typename Sum::sample *x = leaves->tile[t].x;
         const int tile = warp * tiles + t;
-        const carry<Sum> leaf = carry_join<Sum>({memory->carries[number % CLUSTER_EXCHANGES][tile], true}, before[t]);
-        leaf_values_of<Sum, Backward, KIND_ANY>(x, leaf, most[t], outside.kind());
-        if ((outside.kind() == SCAND_KIND_EXCLUSIVE && !outside.present()) || outside.halves())
+        const bool present =
+            Sum::has_identity || outside.present() || tile != (Backward ? (length - 1) / ORDER_TILE : 0);
+        const carry<Sum> leaf =
+            carry_join<Sum>({memory->carries[number % CLUSTER_EXCHANGES][tile], present}, before[t]);
+        any_cluster_values<Sum, Backward>(plan, x, tile_samples(length, tile), leaf, most[t]);
+        if (Sum::has_identity && ((outside.kind() == SCAND_KIND_EXCLUSIVE && !outside.present()) || outside.halves()))
             leaf_zero_first<Sum, Backward>(x, length, tile, outside.zero());
     }
 }
@@ -123,6 +160,8 @@ __global__ void REGISTERS((any_cluster_registers<Sum>))
             scan_item_at(scan, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x, plan.row.here * ORDER_TILE);
     if (threadIdx.x == 0)
         cluster_tiles_init(memory, plan.row);
+    if constexpr (sum_is_affine<Sum>)
+        affine_begin(any_cluster_factor<Sum>(plan).factor);
     __syncthreads();
     any_cluster_fetch<Sum>(plan, &items[0], warp, tiles);
     cluster_sync();

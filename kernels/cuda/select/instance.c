@@ -58,6 +58,12 @@ bool instance_is_short(const struct scan_rule *rule)
     return instance_is_32_bits(rule->input) && instance_is_32_bits(rule->output);
 }
 
+bool instance_is_narrow(const struct scan_rule *rule)
+{
+    return codec_class(rule->input) == SCAND_CLASS_F32 && codec_class(rule->output) == SCAND_CLASS_F32 &&
+           (rule->pass_count == 1 || rule->intermediate == SCAND_DTYPE_F32);
+}
+
 /* The warps of a thread block of any_cluster and the tiles of a warp, at most; none where there is no instance. */
 struct shape {
     uint64_t warps, tiles;
@@ -65,10 +71,11 @@ struct shape {
 
 static struct shape any_cluster_shape(const struct scan_rule *rule)
 {
-    const bool compares = OPERATOR_COMPARES(rule->op);
-    if (codec_is_integer(rule->input))
+    const bool compares = OPERATOR_COMPARES(rule->op), affine = rule->op == SCAND_OPERATOR_AFFINE;
+    if (codec_is_integer(rule->input) && !affine)
         return (struct shape){ANY_CLUSTER_REST, instance_is_short(rule) ? 2 : 1};
-    if (!compares && rule->accumulator == SCAND_ACCUMULATOR_F2)
+    if (codec_is_integer(rule->input) ||
+        (!compares && rule->accumulator == SCAND_ACCUMULATOR_F2 && !(affine && instance_is_narrow(rule))))
         return (struct shape){0, 0};
     if (compares ? codec_class(rule->input) == SCAND_CLASS_F64 : rule->accumulator == SCAND_ACCUMULATOR_F64)
         return (struct shape){ANY_CLUSTER_F64, 1};

@@ -28,6 +28,9 @@ bool instance_is_32_bits(enum scand_dtype form);
  * halves. */
 bool instance_is_short(const struct scan_rule *rule);
 
+/* True where all that passes read and leave is f32, so that samples of f2 are kept as such. */
+bool instance_is_narrow(const struct scan_rule *rule);
+
 /* The division of a row of so many tiles among the thread blocks of a cluster, and their warps. A warp takes
  * `warp_tiles`; a thread block has at most `warps_max` warps, a cluster at most `size_max` thread blocks. */
 struct instance_cluster {

@@ -84,7 +84,6 @@ static const struct need {
     [SELECT_RAGGED_AFFINE]                   = {SCANS | RAGGED_ROWS | AFFINE_MAPS,                                           ANY},
     [SELECT_RAGGED_ANY_LAYOUT_PREFETCH]      = {SCANS | RAGGED_ROWS | JOINED | PREFETCH,                                     ANY},
     [SELECT_RAGGED_ANY_LAYOUT]               = {SCANS | RAGGED_ROWS | JOINED,                                                ANY},
-    [SELECT_AFFINE_GRID]                     = {SCANS | EVEN | AFFINE_MAPS | FACTORS | PREFETCH | COOPERATIVE | BLOCKS,      ANY},
     [SELECT_AFFINE_PREFETCH]                 = {SCANS | EVEN | AFFINE_MAPS | FACTORS | PREFETCH,                             ANY},
     [SELECT_AFFINE]                          = {SCANS | EVEN | AFFINE_MAPS,                                                  ANY},
     [SELECT_THREAD_PER_ROW_PREFETCH]         = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN,                          4 * ORDER_LEAF},
@@ -99,7 +98,7 @@ static const struct need {
     [SELECT_GRID_PER_ROW_ONE_LAUNCH]         = {EVEN_SUMS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | ONE_READ,                 ANY},
     [SELECT_GRID_PER_ROW_THREE_LAUNCHES]     = {EVEN_SUMS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | TWO_PASSES,               ANY},
     [SELECT_BLOCK_PER_ROW_SPINE]             = {EVEN_SUMS | BLOCKS,                                                          ANY},
-    [SELECT_ANY_CLUSTER]                     = {SCANS | EVEN | JOINED | SLOTS | BLOCKS | ANY_CLUSTERS,                          16 * ORDER_BLOCK},
+    [SELECT_ANY_CLUSTER]                     = {SCANS | EVEN | SLOTS | BLOCKS | ANY_CLUSTERS,                                   16 * ORDER_BLOCK},
     [SELECT_ANY_LAYOUT_PREFETCH]             = {SCANS | EVEN | JOINED | PREFETCH,                                            ANY},
     [SELECT_ANY_LAYOUT]                      = {SCANS | EVEN | JOINED,                                                       ANY},
 };
@@ -140,9 +139,9 @@ static const struct row {
     PATH(RAGGED_ANY_LAYOUT_PREFETCH,   0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     PATH(RAGGED_ANY_LAYOUT,            0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* Rows of 57,001 samples with one coefficient 0.40 / 0.28 / 0.11, with one for each sample 0.52 / 0.34 / 0.13 of the three transfers that
-     * these take at least. Of other samples and sums than f32 and f64 there are no instances. */
-    PATH(AFFINE_GRID,                  0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
+    /* With one coefficient, on an H100: rows of 57,001 samples 0.86 / 0.65 / 0.33, of 100,000 0.89 / 0.59 / 0.31; as AFFINE_PREFETCH 0.38 / 0.30 / 0.19
+     * and 0.41 / 0.33 / 0.21. */
+    PATH(ANY_CLUSTER,                  AFFINE_MAPS,    NONE,   NONE,   NONE,   NONE, 262144,   NONE,   NONE),
     /* Rows of 10,000 samples with one coefficient 0.90 / 0.65 / 0.28, with one for each sample 1.00 / 0.80 / 0.38; as AFFINE 0.15 / 0.12 / 0.11. */
     PATH(AFFINE_PREFETCH,              0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* Along axis 0 0.46 / 0.32 / 0.18, as AFFINE 0.07. */
@@ -341,9 +340,10 @@ static bool cluster_fits(const struct scan_rule *rule, const struct scan_plan *p
 }
 
 /* Means are computed before, by any_layout. */
-static bool any_cluster_fits(const struct scan_rule *rule, const struct scan_plan *plan)
+static bool any_cluster_fits(const struct scan_rows *rows, const struct scan_plan *plan)
 {
-    return rule->op != SCAND_OPERATOR_AFFINE && !rule->demean &&
+    const struct scan_rule *rule = &rows->rule;
+    return !rule->demean && !(rule->op == SCAND_OPERATOR_AFFINE && rows->coefficients) &&
            instance_any_cluster_of(rule, scan_tiles(plan->length)).size > 0;
 }
 
@@ -357,7 +357,7 @@ static uint64_t facts_of(const struct scan_rows *rows, const struct scan_plan *p
     facts |= device->cooperative ? COOPERATIVE : 0;
     facts |= plan->pass_count == 1 || plan->blocks <= (uint64_t)device->processors ? ONE_READ : 0;
     facts |= device->clusters && cluster_fits(&rows->rule, plan) ? CLUSTERS : 0;
-    facts |= device->clusters && any_cluster_fits(&rows->rule, plan) ? ANY_CLUSTERS : 0;
+    facts |= device->clusters && any_cluster_fits(rows, plan) ? ANY_CLUSTERS : 0;
     return facts | (select_any_layout_prefetches(&rows->rule, plan, device->shared_max) ? PREFETCH : 0);
 }
 

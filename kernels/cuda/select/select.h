@@ -28,7 +28,6 @@ extern "C" {
     X(RAGGED_AFFINE, "ragged-affine", affine)                                   \
     X(RAGGED_ANY_LAYOUT_PREFETCH, "ragged-any-layout-prefetch", any_layout)     \
     X(RAGGED_ANY_LAYOUT, "ragged-any-layout", any_layout)                       \
-    X(AFFINE_GRID, "affine-grid", affine)                                       \
     X(AFFINE_PREFETCH, "affine-prefetch", affine)                               \
     X(AFFINE, "affine", affine)                                                 \
     X(THREAD_PER_ROW_PREFETCH, "thread-per-row-prefetch", thread_per_row)       \

@@ -1,10 +1,10 @@
 /*
- * The affine recurrence over contiguous rows with a coefficient for each sample, or one for each row: in the manner of
- * the any_layout kernel, and by the same order (block.cuh). Coefficients are fetched while the item before is computed,
- * as samples are.
+ * The affine recurrence over contiguous rows, in the manner of the any_layout kernel, and by the same order
+ * (block.cuh). Coefficients, where each sample or row has its own, are fetched while the item before is computed, as
+ * samples are.
  */
-#ifndef KERNELS_CUDA_KERNELS_AFFINE_VARYING_CUH
-#define KERNELS_CUDA_KERNELS_AFFINE_VARYING_CUH
+#ifndef KERNELS_CUDA_KERNELS_AFFINE_AHEAD_CUH
+#define KERNELS_CUDA_KERNELS_AFFINE_AHEAD_CUH
 
 #include "kernels/cuda/kernels/affine.cuh"
 
@@ -30,12 +30,19 @@ DEVICE void affine_load(const struct any_plan &plan, const char *from, uint64_t 
 
 /* The item whose samples and coefficients are fetched ahead. Where a row has a single coefficient, the coefficients
  * have length 0: nothing is fetched. */
-DEVICE struct affine_item affine_item_ahead(const struct affine_each_plan &plan, uint64_t index)
+template <class Plan> DEVICE struct affine_item affine_item_ahead(const Plan &plan, uint64_t index)
 {
-    struct affine_item item = {any_item_at(plan.samples, index), any_item_at(plan.coefficients, index)};
-    if (plan.coefficients.scan.input.stride == 0)
-        item.coefficients.length = 0;
+    struct affine_item item = affine_item_at(plan, index);
+    if constexpr (std::is_same<Plan, struct affine_each_plan>::value)
+        if (plan.coefficients.scan.input.stride == 0)
+            item.coefficients.length = 0;
     return item;
+}
+
+template <class Plan> DEVICE void affine_fetch(const Plan &plan, const struct affine_item *item, int warp, uint4 *tile)
+{
+    if constexpr (std::is_same<Plan, struct affine_each_plan>::value)
+        any_fetch_first(plan.coefficients, &item->coefficients, warp, tile);
 }
 
 /* The coefficients of this lane's leaf, when they have arrived. */
@@ -56,9 +63,7 @@ DEVICE void affine_read(const struct affine_each_plan &plan, const struct affine
 }
 
 /* Coefficients in registers. */
-template <class T, class Read> struct affine_held : affine_each<T, Read> {
-    static const int vectors = 0;
-
+template <class T, class Read> struct affine_held : affine_numbers<T, Read> {
     __device__ __forceinline__ affine_held(const struct affine_each_plan &plan, const struct affine_item *item,
                                            int warp, uint4 *tile)
     {
@@ -82,7 +87,7 @@ template <class T, class Read, bool Backward> struct affine_staged_leaf {
     }
 };
 
-template <class T, class Read> struct affine_staged {
+template <class T, class Read> struct affine_staged : affine_varying {
     static const int vectors = WARP * (sizeof(Read) + 1);
     uint32_t address;
 
@@ -110,18 +115,13 @@ template <class T, class Read>
 using affine_factors_of =
     typename std::conditional<std::is_same<T, float>::value, affine_held<T, Read>, affine_staged<T, Read>>::type;
 
-/* Registers: with 48 an SM holds two thread blocks of 20 warps: f2 takes 0.78 ms on an H200 for 10,000 x 10,000 instead
- * of 0.88 with 64, though it spills some. Of 32 warps it holds one at most. */
-template <bool Long> constexpr int affine_each_registers = Long ? 64 : 48;
-
 /* Takes items as any_layout_kernel does. Results pass through the place of coefficients, so that these are fetched when
- * the item before has been written. `Long`: rows have several order blocks, and tile states. */
-template <class Samples, class Read, bool Long>
-__global__ void REGISTERS(affine_each_registers<Long>)
-    affine_each_kernel(const __grid_constant__ struct affine_each_plan plan)
+ * the item before has been written. Registers: with 48 an SM holds two thread blocks of 20 warps: f2 with coefficients
+ * takes 0.78 ms on an H200 for 10,000 x 10,000 instead of 0.88 with 64, though it spills some. */
+template <class Samples, class Factors, int Registers>
+__global__ void REGISTERS(Registers) affine_ahead_kernel(const __grid_constant__ typename Factors::plan plan)
 {
     using T = typename Samples::sum;
-    using Factors = affine_factors_of<T, Read>;
     extern __shared__ __align__(128) uint4 affine_tiles[];
     __shared__ struct affine_item items[ITEMS];
     __shared__ affine_shared<Samples> shared;
@@ -129,11 +129,12 @@ __global__ void REGISTERS(affine_each_registers<Long>)
     const struct any_plan &samples = plan.samples;
     if (threadIdx.x < ITEMS_AHEAD)
         items[threadIdx.x] = affine_item_ahead(plan, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x);
+    Factors::begin(plan);
     __syncthreads();
     const int warp = warp_index();
     uint4 *tile = affine_tiles + warp * samples.scan.smem, *second = tile + WORDS_VECTORS(samples.input_bytes);
     any_fetch_first(samples, &items[0].samples, warp, tile);
-    any_fetch_first(plan.coefficients, &items[0].coefficients, warp, second);
+    affine_fetch(plan, &items[0], warp, second);
 
     for (unsigned iteration = 0; items[iteration % ITEMS].samples.length >= 0; iteration++) {
         const int number = warp_uniform(iteration % ITEMS);
@@ -143,17 +144,21 @@ __global__ void REGISTERS(affine_each_registers<Long>)
             taken = scan_take(samples.scan, iteration); /* while the samples are on their way */
         const Factors factors(plan, item, warp, second);
         any_read<Samples, FETCH_AHEAD, true>(samples, &item->samples, &next->samples, warp, tile, &shared.mean, x);
-        const bool results =
-            affine_passes<Samples, Long>(samples, plan.states, &item->samples, warp, &shared.pass, x, factors);
+        const bool results = affine_passes<Samples>(samples, &item->samples, warp, &shared.pass, x, factors);
         __syncwarp(); /* nobody looks at coefficients any more */
         if (results)
             any_write<Samples, true>(samples, any_tile_target<true>{samples, &item->samples, warp, second}, x);
-        any_fetch_first(plan.coefficients, &next->coefficients, warp, second);
+        affine_fetch(plan, next, warp, second);
         if (warp == 0 && lane_index() == 0)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = affine_item_ahead(plan, taken);
     }
     if (samples.scan.progress && threadIdx.x == 0)
         scan_finish(samples.scan.progress);
+}
+
+template <class Samples, class Factors, int Registers = 48> static constexpr struct affine_ahead affine_ahead_by()
+{
+    return {(const void *)affine_ahead_kernel<Samples, Factors, Registers>, Factors::vectors};
 }
 
 #endif
