@@ -62,6 +62,14 @@ def _new_task(pattern: Pattern, operands: Mapping[tuple[int, str], Any]) -> Any:
     return task
 
 
+def _set_tensors(task: Any, tensors: Sequence[Any]) -> None:
+    """Gives a task its input and output, and the offsets of ragged rows, if any."""
+    lib.scand_task_input(task, tensors[0])
+    lib.scand_task_output(task, tensors[1])
+    for offsets in tensors[2:]:
+        lib.scand_task_offsets(task, offsets)
+
+
 def _set_form(tensor: Any, form: Tensor) -> None:
     tensor.dtype, tensor.rank, tensor.shape, tensor.strides = form.dtype, len(form.shape), form.shape, form.strides
 
@@ -118,8 +126,7 @@ class Connection:
         if order.operands:  # steps keep those that they have been given
             job = _new_task(order.pattern, self._operands(order))
         if settings.steps:
-            lib.scand_task_input(job, tensors[0])
-            lib.scand_task_output(job, tensors[1])
+            _set_tensors(job, tensors)
             status = self.call(lib.scand_task_submit, self.daemon, job, ffi.NULL, ffi.NULL, self._out)
         elif settings.reduces:
             status = self.call(lib.scand_submit_reduce, self.daemon, job, ffi.NULL, ffi.NULL, self._out)
@@ -152,8 +159,7 @@ class Connection:
         """A task of the order's own."""
         tensors = self._placed(order).tensors
         task = _new_task(order.pattern, self._operands(order))
-        lib.scand_task_input(task, tensors[0])
-        lib.scand_task_output(task, tensors[1])
+        _set_tensors(task, tensors)
         return task
 
     def _placed(self, order: Order) -> _Described:

@@ -43,6 +43,7 @@ class Options(TypedDict, total=False):
     form: Optional[str]
     priority: str
     deadline: Optional[float]
+    offsets: Optional[ArrayLike]
 
 
 class ScanOptions(Options, total=False):
@@ -66,6 +67,7 @@ class ReduceOptions(TypedDict, total=False):
     form: Optional[str]
     priority: str
     deadline: Optional[float]
+    offsets: Optional[ArrayLike]
     keepdims: bool
 
 
@@ -122,7 +124,8 @@ def _request(
     x: ArrayLike, passes: Passes = "forward", *, kind: str = "inclusive", op: str = "sum", accumulator: str = "auto",
     intermediate: str = "auto", demean: bool = False, coefficient: Optional[ArrayLike] = None, axis: Optional[int] = -1,
     dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, copy: Optional[bool] = None,
-    form: Optional[str] = None, priority: str = "normal", deadline: Optional[float] = None, **unknown: Any,
+    form: Optional[str] = None, priority: str = "normal", deadline: Optional[float] = None,
+    offsets: Optional[ArrayLike] = None, **unknown: Any,
 ) -> Request:
     if unknown:
         raise _refusal(unknown, ScanOptions)
@@ -134,7 +137,9 @@ def _request(
         and (accumulator, intermediate, form) == ("auto", "auto", None) and (results := _results_of_small(x, dtype, out, copy))
     ):
         steps = (("map", {"op": "cast"}), ("scan", {"passes": ",".join(words), "kind": kind, "op": op}))
-        return _run_request(x, steps, axis=axis, dtype=results, out=out, copy=copy, priority=priority, deadline=deadline)
+        return _run_request(
+            x, steps, axis=axis, dtype=results, out=out, copy=copy, priority=priority, deadline=deadline, offsets=offsets
+        )
     coefficients, factor = None, None
     if coefficient is not None and np.ndim(coefficient):
         coefficients = coefficient
@@ -143,7 +148,8 @@ def _request(
     if intermediate == "auto" and len(words) > 1 and _is_double(dtype if out is None or dtype is not None else out.dtype):
         intermediate = "f64"
     settings = _settings(words, kind, op, accumulator, intermediate, demean, factor, priority, deadline)
-    return _of_arrays(Request(x, settings, "demeaned" if demean else op, axis, dtype, out, copy, form, coefficients))
+    name = "demeaned" if demean else op
+    return _of_arrays(Request(x, settings, name, axis, dtype, out, copy, form, coefficients, offsets=offsets))
 
 
 def _results_of_small(
@@ -245,6 +251,9 @@ def scan(
         The place among this user's jobs: "normal", "low", "high".
     deadline : float
         Seconds in which the job has to start, or else DeadlineError is raised and `out` is as it was.
+    offsets : array_like
+        Rows of differing lengths, one behind the other in an `x` of one dimension: row r is x[offsets[r]:offsets[r + 1]].
+        Offsets do not decrease, from 0 to the number of samples; they are one more than the rows, which may be empty.
     client : Client
         The client whose connection is used; by default the one of this process.
 
@@ -291,12 +300,12 @@ def _together(requests: Sequence[Request], client: Optional[Client]) -> list[Job
 def _reduce_request(
     x: ArrayLike, op: str = "sum", *, axis: Union[int, Sequence[int], None] = -1, dtype: Optional[DTypeLike] = None,
     out: Optional[AnyArray] = None, keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None,
-    priority: str = "normal", deadline: Optional[float] = None, **unknown: Any,
+    priority: str = "normal", deadline: Optional[float] = None, offsets: Optional[ArrayLike] = None, **unknown: Any,
 ) -> Request:
     if unknown:
         raise _refusal(unknown, ReduceOptions)
     settings = _reduce_settings(op, priority, deadline)
-    return _of_arrays(Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims))
+    return _of_arrays(Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims, offsets=offsets))
 
 
 def reduce(x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]) -> Any:
@@ -305,7 +314,8 @@ def reduce(x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **
     Sums of floats are kept in f64. For a row without samples sum and norm are 0, the minimum is infinity, the maximum
     -infinity (of integers, the ends of their range), mean and rms are NaN. Keywords are those of scan(); `keepdims`
     keeps the axis, with one element. With several axes, or all of them (axis=None), the samples along these axes make
-    one row, in the order of the axes in `x`. Returns an array without the axis, or a number.
+    one row, in the order of the axes in `x`. Returns an array without the axis, or a number; with `offsets` an array of
+    one number for each row.
     """
     return _run(_reduce_request(x, op, **options), client)
 
@@ -347,7 +357,7 @@ def _chain(steps: Sequence[ChainStep]) -> list[tuple[str, Mapping[str, Any]]]:
 def _run_request(
     x: ArrayLike, steps: Sequence[ChainStep], *, axis: Union[int, Sequence[int], None] = -1, dtype: Optional[DTypeLike] = None,
     out: Optional[AnyArray] = None, keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None,
-    priority: str = "normal", deadline: Optional[float] = None, **unknown: Any,
+    priority: str = "normal", deadline: Optional[float] = None, offsets: Optional[ArrayLike] = None, **unknown: Any,
 ) -> Request:
     if unknown:
         raise _refusal(unknown, ReduceOptions)
@@ -368,7 +378,7 @@ def _run_request(
     if np.iscomplexobj(x) and any(name not in _USUAL for name, _ in chain):
         raise TypeError("x: complex numbers have scans and reductions only; take one part, or the absolute values")
     settings = _run_settings(words, reduces, options)
-    return _of_arrays(Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims, operands))
+    return _of_arrays(Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims, operands, offsets))
 
 
 def _split(chain: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[Step, ...], tuple[StepOperand, ...]]:

@@ -75,24 +75,27 @@ def word_of(dtype: np.dtype[Any]) -> Optional[str]:
     return DTYPES.get(dtype.str)
 
 
-def pattern_of(settings: Settings, axis: int, arrays: Sequence[AnyArray], form: Optional[str] = None) -> Optional[Pattern]:
+def pattern_of(
+    settings: Settings, axis: int, arrays: Sequence[AnyArray], form: Optional[str] = None, offsets: Optional[AnyArray] = None
+) -> Optional[Pattern]:
     """The pattern of an input, an output and perhaps coefficients, of one shape, but for the extent of the output along
-    the axis. `form` names the input's samples where NumPy has no dtype for them. None where the arrays have more
-    dimensions than jobs can have."""
+    the axis; and of the offsets of ragged rows, if any. `form` names the input's samples where NumPy has no dtype for
+    them. None where the arrays have more dimensions than jobs can have."""
     dtypes = tuple([array.dtype for array in arrays])
     strides = tuple([array.strides for array in arrays])
-    return _pattern(settings, axis, dtypes, form, arrays[0].shape, arrays[min(1, len(arrays) - 1)].shape[axis], strides)
+    ragged = None if offsets is None else tensor_of("offsets", offsets)
+    return _pattern(settings, axis, dtypes, form, arrays[0].shape, arrays[min(1, len(arrays) - 1)].shape[axis], strides, ragged)
 
 
 def tensor_of(name: str, array: AnyArray) -> Tensor:
-    """The tensor of a step's operand."""
+    """The tensor of a step's operand, or of offsets."""
     return Tensor(name, number("dtype", word_of(array.dtype) or ""), array.shape, array.strides)
 
 
 @functools.lru_cache(maxsize=1024)
 def _pattern(
     settings: Settings, axis: int, dtypes: tuple[np.dtype[Any], ...], form: Optional[str], shape: tuple[int, ...], along: int,
-    strides: tuple[tuple[int, ...], ...],
+    strides: tuple[tuple[int, ...], ...], offsets: Optional[Tensor],
 ) -> Optional[Pattern]:
     words = [form or word_of(dtypes[0]), *map(word_of, dtypes[1:])]
     if dtypes[0].kind == "c":  # complex numbers are pairs
@@ -105,7 +108,8 @@ def _pattern(
     shapes = (shape, (*shape[:axis], along, *shape[axis + 1 :]), shape)
     names = ("input", "output", "coefficients")
     numbers = [number("dtype", word or "") for word in words]
-    return Pattern(settings, axis, tuple(map(Tensor, names, numbers, shapes, strides)))
+    tensors = (*map(Tensor, names, numbers, shapes, strides), *([] if offsets is None else [offsets]))
+    return Pattern(settings, axis, tensors)
 
 
 def _merged(

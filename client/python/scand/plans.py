@@ -20,6 +20,8 @@ from .memory import AnyArray, Elsewhere, Place, Region, allocate, asarray, place
 PIECE_BYTES = 4 << 20  # ordinary memory that is copied while the piece before it is computed
 PIECES_MOST = 64
 
+OFFSETS = ("<i4", "<i8", "<u4", "<u8")  # dtypes of offsets
+
 Slices = tuple[slice, ...]
 _WHOLE: Sequence[Slices] = ((),)
 
@@ -39,9 +41,14 @@ class Request:
     coefficients: Optional[ArrayLike] = None
     keepdims: bool = False
     operands: tuple[StepOperand, ...] = ()  # operands of steps
+    offsets: Optional[ArrayLike] = None  # of ragged rows
     client: Optional[Client] = None  # client whose device's memory results are in, where the samples are in a device's
     given_out: Any = None  # the program's `out`, where that is an array of another package
     to_host: bool = False  # results are in this process's memory wherever the samples are
+
+    def is_plain(self) -> bool:
+        """True when samples and results are all the arrays there are."""
+        return not self.operands and self.coefficients is None and self.offsets is None
 
 
 class Part:
@@ -162,6 +169,10 @@ class Plan:
         )
         if kept is not None and request.keepdims:
             self.scheme = self.scheme._replace(final_shape=kept)
+        self.offsets = self._offsets()
+        if self.offsets is not None and request.settings.reduces:
+            rows = (self.offsets.array.shape[0] - 1,)
+            self.scheme = self.scheme._replace(target_shape=rows, final_shape=rows)
         self.parts: list[Part] = []
         self.reads_from: Optional[AnyArray] = None  # shared memory of which a copy is made
         self._check_out()
@@ -179,6 +190,32 @@ class Plan:
         if request.operands and given.ndim > RANK_MOST:
             raise ValueError(f"x: it has {given.ndim} dimensions; with operands of steps it may have {RANK_MOST}")
         return shapes_of(request.settings.steps, request.operands, given.shape[axis], axis)
+
+    def _offsets(self) -> Optional[Shared]:
+        """The offsets of ragged rows, which cover the samples."""
+        given, samples = self.request.offsets, self.given
+        if given is None:
+            return None
+        offsets = np.asarray(given)
+        if offsets.ndim != 1 or not offsets.size or offsets.dtype.kind not in "iu":
+            raise TypeError(
+                f"offsets: they are of shape {offsets.shape} and dtype {offsets.dtype}; take whole numbers of one dimension, "
+                f"one more than there are rows: row r is x[offsets[r]:offsets[r + 1]]"
+            )
+        if samples.ndim != 1 or samples.dtype.kind == "c":
+            raise ValueError(
+                f"x: it is of shape {samples.shape} and dtype {samples.dtype}; with offsets take real numbers of one dimension, one "
+                f"row behind the other"
+            )
+        if self.request.operands:
+            raise ValueError(f"{self.request.operands[0].field}: steps that read or write further arrays take no offsets")
+        first, last = int(offsets[0]), int(offsets[-1])
+        if (first, last) != (0, samples.shape[0]):
+            raise ValueError(
+                f"offsets: the first is {first} and the last {last}; rows have to cover x, from 0 to {samples.shape[0]}; leave out "
+                f"samples of no row, as x[first:last]"
+            )
+        return _shared(offsets if offsets.dtype.str in OFFSETS else offsets.astype(np.int64))
 
     def _check_out(self) -> None:
         if self.out is None:
@@ -292,6 +329,9 @@ class Plan:
         writes = [shared.array for own, shared, _ in further if own.written]
         writes += [] if target is None else [target.array]
         kept = [shared.array for shared in (*operands, *(shared for _, shared, _ in further))]
+        if self.offsets is not None:
+            reads.append(self.offsets.array)
+            kept.append(self.offsets.array)
         placed = tuple((own.step, tensor_of(own.name, shared.array), shared.place) for own, shared, _ in further)
         group = object() if len(pieces) > 1 else None
         for piece in pieces:
@@ -361,9 +401,13 @@ class Plan:
 
     def _order(self, operands: Sequence[Shared], further: tuple[tuple[int, Tensor, Place], ...]) -> Order:
         arrays = [shared.array for shared in operands]
-        pattern = pattern_of(self.request.settings, self.scheme.axis, arrays, self.request.form)
+        offsets = self.offsets
+        pattern = pattern_of(
+            self.request.settings, self.scheme.axis, arrays, self.request.form, None if offsets is None else offsets.array
+        )
         assert pattern is not None  # _place has seen to that
-        return Order(pattern, tuple(shared.place for shared in operands), further)
+        places = [shared.place for shared in (*operands, *(() if offsets is None else (offsets,)))]
+        return Order(pattern, tuple(places), further)
 
     # The outcome.
 

@@ -39,7 +39,7 @@ class Ready(NamedTuple):
 def ready(request: Request) -> Optional[Ready]:
     """The recipe for a request; None where the request takes a plan."""
     x, out = request.x, request.out
-    if type(x) is not np.ndarray or request.operands or request.coefficients is not None:
+    if type(x) is not np.ndarray or not request.is_plain():
         return None
     source, target = place_of(x), None
     if out is not None:
@@ -66,7 +66,7 @@ def _key(request: Request, x: AnyArray, source: Optional[Place]) -> tuple[Any, .
 def learn(plan: Plan) -> None:
     """Remembers a plan of one job, which works on what the program gave and on its results alone."""
     request, x = plan.request, plan.request.x
-    if len(plan.parts) != 1 or type(x) is not np.ndarray or request.operands or request.coefficients is not None:
+    if len(plan.parts) != 1 or type(x) is not np.ndarray or not request.is_plain():
         return
     part, source = plan.parts[0], place_of(x)
     if part.copies_out or (part.copies_in is None) == (source is None):
