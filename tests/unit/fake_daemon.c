@@ -389,7 +389,7 @@ static void answer_cancel(struct fake *fake, struct fake_client *client, const s
     send_failure(fake, client, message->msgid, -ENOENT);
 }
 
-static void answer_devices(const struct fake *fake, struct fake_client *client, const struct message *message)
+static void answer_devices(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_devices_result result = {.devices_count = 2};
     for (unsigned i = 0; i < 2; i++) {
@@ -402,7 +402,7 @@ static void answer_devices(const struct fake *fake, struct fake_client *client, 
 
 /* Answers with FAKE_LISTED kernels, in pages of LIMIT_MAPS, the last kernel of an operation of its own; with fake->loop
  * the pages lead back. */
-static void answer_kernels(const struct fake *fake, struct fake_client *client, const struct message *message)
+static void answer_kernels(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_kernels_result result = {0};
     struct msg_page_params params;
@@ -428,7 +428,7 @@ static void answer_kernels(const struct fake *fake, struct fake_client *client, 
 }
 
 /* Jobs 1, 3, 5 and so on, FAKE_LISTED of them, in pages of LIMIT_MAPS; fake->loop: pages that lead back. */
-static void answer_jobs(const struct fake *fake, struct fake_client *client, const struct message *message)
+static void answer_jobs(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_jobs_result result = {0};
     struct msg_page_params params;
@@ -447,7 +447,7 @@ static void answer_jobs(const struct fake *fake, struct fake_client *client, con
     send_result(client, message->msgid, &msg_jobs_result_type, &result, NULL, 0);
 }
 
-static void answer_clients(const struct fake *fake, struct fake_client *client, const struct message *message)
+static void answer_clients(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_clients_result result = {.clients_count = LIMIT_MAPS};
     struct msg_page_params params;
@@ -466,7 +466,7 @@ static void answer_clients(const struct fake *fake, struct fake_client *client, 
     send_result(client, message->msgid, &msg_clients_result_type, &result, NULL, 0);
 }
 
-static void answer_users(const struct fake *fake, struct fake_client *client, const struct message *message)
+static void answer_users(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_users_result result = {.users_count = LIMIT_MAPS};
     struct msg_page_params params;
@@ -479,8 +479,9 @@ static void answer_users(const struct fake *fake, struct fake_client *client, co
     send_result(client, message->msgid, &msg_users_result_type, &result, NULL, 0);
 }
 
-static void answer_trace(struct fake_client *client, const struct message *message)
+static void answer_trace(struct fake *fake, struct fake_client *client, const struct message *message)
 {
+    (void)fake;
     struct msg_trace_result result = {.events_count = 2, .next = 0};
     struct msg_page_params params;
     struct error error;
@@ -499,8 +500,9 @@ static void answer_trace(struct fake_client *client, const struct message *messa
     send_result(client, message->msgid, &msg_trace_result_type, &result, NULL, 0);
 }
 
-static void answer_histograms(struct fake_client *client, const struct message *message)
+static void answer_histograms(struct fake *fake, struct fake_client *client, const struct message *message)
 {
+    (void)fake;
     struct msg_histograms_result result = {
         .bounds_us = {10, 20},
         .bounds_us_count = 2,
@@ -511,78 +513,51 @@ static void answer_histograms(struct fake_client *client, const struct message *
     send_result(client, message->msgid, &msg_histograms_result_type, &result, NULL, 0);
 }
 
+static void answer_stats(struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    (void)fake;
+    send_result(client, message->msgid, &msg_stats_result_type, &(struct msg_stats_result){.jobs_submitted = 42}, NULL,
+                0);
+}
+
+static void answer_group(struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    send_result(client, message->msgid, &msg_job_number_type,
+                &(struct msg_job_number){100 + (uint64_t)fake->numbered++}, NULL, 0);
+}
+
+/* Methods without one are answered with nothing. */
+static void (*const answers[METHOD_COUNT])(struct fake *, struct fake_client *, const struct message *) = {
+    [METHOD_hello] = answer_hello,
+    [METHOD_buffer_create] = answer_create,
+    [METHOD_rings_open] = answer_rings,
+    [METHOD_buffer_import] = answer_import,
+    [METHOD_buffer_import_file] = answer_import_file,
+    [METHOD_buffer_import_device] = answer_import_device,
+    [METHOD_buffer_export] = answer_export,
+    [METHOD_buffer_release] = answer_release,
+    [METHOD_job_submit] = answer_submit,
+    [METHOD_job_run] = answer_submit,
+    [METHOD_job_batch] = answer_batch,
+    [METHOD_job_cancel] = answer_cancel,
+    [METHOD_server_ping] = answer_ping,
+    [METHOD_server_devices] = answer_devices,
+    [METHOD_server_kernels] = answer_kernels,
+    [METHOD_server_jobs] = answer_jobs,
+    [METHOD_server_clients] = answer_clients,
+    [METHOD_server_users] = answer_users,
+    [METHOD_server_trace] = answer_trace,
+    [METHOD_server_histograms] = answer_histograms,
+    [METHOD_server_stats] = answer_stats,
+    [METHOD_group_begin] = answer_group,
+};
+
 static void answer(struct fake *fake, struct fake_client *client, const struct message *message)
 {
-    switch (message->method) {
-    case METHOD_hello:
-        answer_hello(fake, client, message);
-        break;
-    case METHOD_buffer_create:
-        answer_create(fake, client, message);
-        break;
-    case METHOD_rings_open:
-        answer_rings(fake, client, message);
-        break;
-    case METHOD_buffer_import:
-        answer_import(fake, client, message);
-        break;
-    case METHOD_buffer_import_file:
-        answer_import_file(fake, client, message);
-        break;
-    case METHOD_buffer_import_device:
-        answer_import_device(fake, client, message);
-        break;
-    case METHOD_buffer_export:
-        answer_export(fake, client, message);
-        break;
-    case METHOD_buffer_release:
-        answer_release(fake, client, message);
-        break;
-    case METHOD_job_submit:
-    case METHOD_job_run:
-        answer_submit(fake, client, message);
-        break;
-    case METHOD_job_batch:
-        answer_batch(fake, client, message);
-        break;
-    case METHOD_job_cancel:
-        answer_cancel(fake, client, message);
-        break;
-    case METHOD_server_ping:
-        answer_ping(fake, client, message);
-        break;
-    case METHOD_server_stats:
-        send_result(client, message->msgid, &msg_stats_result_type, &(struct msg_stats_result){.jobs_submitted = 42},
-                    NULL, 0);
-        break;
-    case METHOD_server_devices:
-        answer_devices(fake, client, message);
-        break;
-    case METHOD_server_kernels:
-        answer_kernels(fake, client, message);
-        break;
-    case METHOD_server_jobs:
-        answer_jobs(fake, client, message);
-        break;
-    case METHOD_server_clients:
-        answer_clients(fake, client, message);
-        break;
-    case METHOD_server_users:
-        answer_users(fake, client, message);
-        break;
-    case METHOD_server_trace:
-        answer_trace(client, message);
-        break;
-    case METHOD_group_begin:
-        send_result(client, message->msgid, &msg_job_number_type,
-                    &(struct msg_job_number){100 + (uint64_t)fake->numbered++}, NULL, 0);
-        break;
-    case METHOD_server_histograms:
-        answer_histograms(client, message);
-        break;
-    default:
+    if (message->method < METHOD_COUNT && answers[message->method])
+        answers[message->method](fake, client, message);
+    else
         send_nothing(client, message->msgid);
-    }
 }
 
 /* Returns true when the answer is to follow. */
