@@ -616,10 +616,11 @@ void connection_rise(struct connection *connection)
         rings_rise(connection->rings);
 }
 
-void connection_wipe(struct connection *connection)
+struct rings *connection_take_rings(struct connection *connection)
 {
-    if (connection->rings)
-        rings_wipe(connection->rings);
+    struct rings *rings = connection->rings;
+    connection->rings = NULL;
+    return rings;
 }
 
 bool connection_has_output(const struct connection *connection)

@@ -114,8 +114,7 @@ bool connection_peer_sleeps(const struct connection *connection);
 bool connection_sleep(struct connection *connection);
 /* Says that this end looks at its ring again. */
 void connection_rise(struct connection *connection);
-/* Gives back the rings' memory, so that nothing stays where the other end keeps it: answers that it has not read are
- * gone. */
-void connection_wipe(struct connection *connection);
+/* Takes the rings away, the caller's from then on, of a connection that is about to end. NULL: it has none. */
+struct rings *connection_take_rings(struct connection *connection);
 
 #endif

@@ -99,6 +99,19 @@ static uint64_t holes_bytes(const struct stat *status)
     return filled_bytes < pages * page ? pages * page - filled_bytes : 0;
 }
 
+static bool is_sealed(int fd)
+{
+    const int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & SEALS) == SEALS;
+}
+
+bool memory_is_complete(int fd, uint64_t size_bytes)
+{
+    struct stat status;
+    return is_sealed(fd) && fstat(fd, &status) == 0 && (uint64_t)status.st_size >= size_bytes &&
+           holes_bytes(&status) == 0;
+}
+
 int memory_check(int fd, uint64_t size_bytes, uint64_t *missing_bytes, struct error *error)
 {
     int code = memory_check_kind(fd, error);
@@ -106,7 +119,8 @@ int memory_check(int fd, uint64_t size_bytes, uint64_t *missing_bytes, struct er
         return code;
     /* Sealed first and looked at afterwards, so that nothing can change in between. It fails on a file that has
      * F_SEAL_SEAL already; which seals it has is then what counts. */
-    fcntl(fd, F_ADD_SEALS, SEALS);
+    if (!is_sealed(fd))
+        fcntl(fd, F_ADD_SEALS, SEALS);
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & SEALS) != SEALS)
         return error_set(error, -EBADF, "the memfd cannot be sealed; make it with memfd_create and MFD_ALLOW_SEALING");

@@ -192,13 +192,6 @@ struct client *service_open(struct service *service, struct connection *connecti
     return client;
 }
 
-void client_count_rings(struct client *client, int more)
-{
-    client->user->rings += more;
-    client->service->rings.used += more;
-    client->service->stats.rings_open += more;
-}
-
 /* Counts descriptors that have come and were not taken. */
 void client_count_fds(struct client *client, uint64_t count)
 {

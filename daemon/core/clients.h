@@ -24,8 +24,6 @@ void client_leave(struct client *client);
 /* Counts a connection of the client's user (more: 1), or its end (-1). */
 void clients_count(struct client *client, int more);
 
-/* Counts the client's rings (more: 1), or their end (-1). */
-void client_count_rings(struct client *client, int more);
 /* Sets how many descriptors of the client have arrived and were not accepted by a handler. */
 void client_count_fds(struct client *client, uint64_t count);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "client_rings.h"
 #include "clients.h"
 #include "daemon/core/jobs/ending.h"
 #include "daemon/core/memory/client_buffers.h"
@@ -117,8 +118,7 @@ void service_close(struct client *client)
     client_leave(client);
     client_count_fds(client, 0);
     client_count_unread(client, 0, 0);
-    if (connection_has_rings(client->connection))
-        client_count_rings(client, -1);
+    client_leave_rings(client);
     waiting_drop(client);
     drop_arrived(client);
     connection_destroy(client->connection);

@@ -185,6 +185,9 @@ struct client *service_open(struct service *service, struct connection *connecti
 /* Closes a client that is gone: drops its queue, and frees its connection, and its buffers when the last running chunk
  * lets go. */
 void service_close(struct client *client);
+/* Gives the memory of the client's rings back to the system, so that nothing stays where the client keeps it: answers
+ * that it has not read are gone. For a connection that is about to be closed. */
+void service_wipe_rings(struct client *client);
 /* Start and end a client's part in turns: it has something to be handled, or to be read, until service_rest. */
 void service_ready(struct client *client);
 void service_rest(struct client *client);

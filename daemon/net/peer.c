@@ -46,7 +46,7 @@ static void close_client(struct peer *peer, bool wipes)
     struct client *client = peer->client;
     connection_flush(client->connection);
     if (wipes)
-        connection_wipe(client->connection);
+        service_wipe_rings(client);
     flush_forget(peer);
     awake_forget(peer);
     peer->client = NULL;

@@ -10,6 +10,7 @@ import socket
 import tempfile
 
 from daemons import DEVICE, DaemonTest, main
+from stalled import Stalled
 from wire import Failure, Raw, eventually, memfd, pack, pack_f32, scan, tensor, unpack_f32
 
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -172,6 +173,35 @@ class Counts(DescriptorTest):
             self.refused(
                 client, "invalid", f"its buffer has {size}", "job.submit", scan(tensor(buffer, [size // 4 + 1]))
             )
+
+
+class Held(DescriptorTest):
+    """Memory whose file somebody writes to for as long as they like: sealing it, and giving it pages, have to wait."""
+
+    def complete(self):
+        """A memfd that is sealed and has its pages."""
+        fd = self.keep(memfd(PAGE))
+        os.pwrite(fd, bytes(PAGE), 0)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
+        return fd
+
+    def test_imports_wait_and_nobody_else(self):
+        stalled = Stalled()
+        self.addCleanup(stalled.end)
+        sealed = self.keep(memfd(PAGE))
+        fcntl.fcntl(sealed, fcntl.F_ADD_SEALS, SEALS)
+        fds, client = [sealed, *self.memfds(5)], self.client()
+        for fd in fds:
+            stalled.write(fd)
+        msgids = [client.send("buffer.import", {"size": PAGE, "fds": 1}, [fd]) for fd in fds]
+        # What helpers do goes on, also what takes long.
+        other = self.client()
+        other.call("buffer.create", size=PAGE, place="device")
+        other.call("buffer.create", size=1 << 20, place="host")
+        other.call("buffer.import", {"size": PAGE, "fds": 1}, [self.complete()])
+        stalled.end()
+        for msgid in msgids:
+            client.wait(msgid)
 
 
 class Kinds(DescriptorTest):

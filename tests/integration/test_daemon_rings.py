@@ -11,6 +11,7 @@ import os
 import random
 
 from daemons import Daemon, DaemonTest, main
+from stalled import Stalled
 from wire import Client, Closed, Failure, RingClient, eventually, memfd, pack, pack_f32, scan, tensor, unpack_f32
 
 PING = pack([0, 7, "server.ping", [{}]])
@@ -23,7 +24,7 @@ class RingTest(DaemonTest):
         super().tearDown()
         self.doCleanups()
         self.settles()
-        self.assertEqual(self.neighbour.call("server.stats").get("rings_open", 0), 0)
+        self.assertTrue(eventually(lambda: self.neighbour.call("server.stats").get("rings_open", 0) == 0))
         self.assertEqual([fd for fd in os.scandir(f"/proc/{self.worker}/fd") if fd.stat().st_size == MEMORY], [])
         self.assertNotIn(MEMORY, self.mapped())
 
@@ -197,6 +198,22 @@ class Attacks(RingTest):
             else:
                 client.socket.send(b"x")
             self.assertTrue(eventually(lambda: os.fstat(client.fd).st_blocks == 0))
+
+    def test_memory_that_is_held(self):
+        """Whoever writes to the memory's file without end holds up the end of that memory, and nothing else."""
+        stalled = Stalled()
+        self.addCleanup(stalled.end)
+        client = self.ring_client()
+        keeps = os.dup(client.fd)
+        self.addCleanup(os.close, keeps)
+        stalled.write(keeps)
+        client.close()
+        self.assertTrue(eventually(lambda: self.neighbour.call("server.stats")["clients_open"] == 1))
+        self.assertEqual(self.neighbour.call("server.stats")["rings_open"], 1)
+        with contextlib.closing(RingClient(self.daemon.socket)) as other:
+            self.assertEqual(other.call("server.ping"), {})
+        stalled.end()
+        self.assertTrue(eventually(lambda: os.fstat(keeps).st_blocks == 0))
 
     def test_holes(self):
         """A sealed file may still be punched: pages come back as zeros, which are wrong positions."""

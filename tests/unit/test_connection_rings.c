@@ -23,6 +23,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 
 /* Two connections, of which `a` has made the rings. */
 static struct connection *a, *b;
+static struct rings *rings_a;
 static int socket_a;
 
 static void begin_without(void)
@@ -37,13 +38,13 @@ static void begin_without(void)
 
 static void begin(void)
 {
-    struct rings *first, *second;
+    struct rings *second;
     int fd;
     begin_without();
-    CHECK_EQ(rings_create(&first, &fd), 0);
+    CHECK_EQ(rings_create(&rings_a, &fd), 0);
     CHECK_EQ(rings_attach(fd, &second), 0);
     close(fd);
-    connection_use_rings(a, first);
+    connection_use_rings(a, rings_a);
     connection_use_rings(b, second);
 }
 
@@ -339,7 +340,7 @@ static void a_wiped_peer_breaks_off(void)
 {
     begin();
     send_one(a, 1);
-    connection_wipe(a);
+    rings_wipe(rings_a);
     CHECK_EQ(connection_receive(b), -EAGAIN); /* nothing was read, and there is nothing */
     queue(b, SIZE, 2, -1);
     CHECK_EQ(connection_flush(b), 0);
@@ -347,18 +348,38 @@ static void a_wiped_peer_breaks_off(void)
     begin();
     send_one(a, 1);
     check_next(b, SIZE, 1);
-    connection_wipe(a);
+    rings_wipe(rings_a);
     CHECK_EQ(connection_receive(b), -EPROTO);
     end();
+}
+
+static void rings_are_taken_from_an_end(void)
+{
+    begin();
+    send_one(a, 1);
+    CHECK(connection_take_rings(a) == rings_a);
+    CHECK(!connection_has_rings(a) && !connection_take_rings(a));
+    check_next(b, SIZE, 1);
+    end();
+    rings_destroy(rings_a);
 }
 
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(bytes_need_no_call_of_the_system), TEST(the_socket_wakes_a_sleeper),  TEST(descriptors_keep_the_order),
-        TEST(a_peer_that_does_not_read),        TEST(any_mixture_keeps_the_order), TEST(a_connection_changes_over),
-        TEST(a_refused_connection_goes_on),     TEST(positions_count_both_ways),   TEST(the_end_comes_last),
-        TEST(bytes_that_no_ring_tells_of),      TEST(a_wiped_peer_breaks_off),     TEST_END,
+        TEST(bytes_need_no_call_of_the_system),
+        TEST(the_socket_wakes_a_sleeper),
+        TEST(descriptors_keep_the_order),
+        TEST(a_peer_that_does_not_read),
+        TEST(any_mixture_keeps_the_order),
+        TEST(a_connection_changes_over),
+        TEST(a_refused_connection_goes_on),
+        TEST(positions_count_both_ways),
+        TEST(the_end_comes_last),
+        TEST(bytes_that_no_ring_tells_of),
+        TEST(a_wiped_peer_breaks_off),
+        TEST(rings_are_taken_from_an_end),
+        TEST_END,
     };
     return test_main(argc, argv, tests);
 }

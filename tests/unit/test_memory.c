@@ -256,6 +256,23 @@ static void a_memfd_opened_for_reading_is_refused(void)
     close(fd);
 }
 
+/* Of complete memory nothing is asked that has to wait for those who write to it. */
+static void complete_memory_is_told(void)
+{
+    int fd = memfd(MFD_ALLOW_SEALING, 2 * PAGE), zero = open("/dev/zero", O_RDWR | O_CLOEXEC);
+    CHECK(!memory_is_complete(fd, PAGE));
+    CHECK_EQ(fallocate(fd, 0, 0, 2 * PAGE), 0);
+    CHECK(!memory_is_complete(fd, PAGE)); /* it is not sealed */
+    CHECK_EQ(fcntl(fd, F_ADD_SEALS, SEALS), 0);
+    CHECK(memory_is_complete(fd, PAGE) && memory_is_complete(fd, 2 * PAGE));
+    CHECK(!memory_is_complete(fd, 2 * PAGE + 1));
+    CHECK_EQ(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE), 0);
+    CHECK(!memory_is_complete(fd, 2 * PAGE));
+    CHECK(!memory_is_complete(zero, PAGE) && !memory_is_complete(-1, PAGE));
+    close(fd);
+    close(zero);
+}
+
 static void huge_pages_are_refused(void)
 {
     int fd = memfd(MFD_ALLOW_SEALING | MFD_HUGETLB, 0);
@@ -381,6 +398,7 @@ static const struct test tests[] = {
     TEST(what_is_no_memfd_is_refused),
     TEST(ordinary_files_are_refused),
     TEST(a_memfd_opened_for_reading_is_refused),
+    TEST(complete_memory_is_told),
     TEST(huge_pages_are_refused),
     TEST(segments_follow_each_other),
     TEST(one_segment_of_any_size),

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "protocol/memory.h"
+
 #define ANNA ((uid_t)1000)
 #define BERT ((uid_t)1001)
 #define CARL ((uid_t)1002)
@@ -24,6 +26,7 @@ static void begin(void)
 {
     rig_begin();
     rig.service.helpers.most = LIMIT_HELPERS;
+    rig.service.readers.each = LIMIT_USER_READERS;
     rig.pool.page_budget.available = available;
     available_bytes = UINT64_MAX;
 }
@@ -73,18 +76,43 @@ static unsigned units_until_answered(struct caller *user, uint32_t msgid)
     return units;
 }
 
+/* Readers give memory its pages, some of a user's at a time, since its client may hold that up for ever. */
 static void large_imports_of_one_user(void)
 {
     begin();
     struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
     use_what_is_ready(anna);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < LIMIT_USER_READERS + 1; i++)
         import_asked(anna, LARGE);
-    CHECK_EQ(rig.work_count, LIMIT_HELPERS - 1);
+    CHECK_EQ(rig.work_count, LIMIT_USER_READERS);
+    CHECK(rig.service.readers.out == LIMIT_USER_READERS && rig.service.helpers.out == 0);
     uint32_t msgid = create_asked(bert);
-    REQUIRE(rig.work_count == LIMIT_HELPERS); /* a thread has it at once */
-    rig_help(rig_pop_work(LIMIT_HELPERS - 1));
+    REQUIRE(rig.work_count == LIMIT_USER_READERS + 1); /* a thread has it at once */
+    rig_help(rig_pop_work(LIMIT_USER_READERS));
     CHECK(answered(bert, msgid, METHOD_buffer_create, NULL));
+    rig_end();
+}
+
+/* Helpers do the rest, and all of it where the memory is complete, whatever becomes of it meanwhile. */
+static void complete_imports(void)
+{
+    begin();
+    struct caller *anna = user_greet(ANNA);
+    int fd = sparse_memfd(LIMIT_UNIT_BYTES / 2);
+    struct msg_buffer_import_params params = {LIMIT_UNIT_BYTES / 2, 0, 1};
+    uint32_t msgid = ask_with(anna, METHOD_buffer_import, &params, &fd, 1);
+    CHECK(rig.work_count == 1 && rig.service.readers.out == 1);
+    rig_help(rig_pop_work(0));
+    REQUIRE(rig.work_count == 1 && rig.service.readers.out == 0 && rig.service.helpers.out == 1);
+    rig_help(rig_pop_work(0));
+    CHECK(answered(anna, msgid, METHOD_buffer_import, NULL));
+    msgid = ask_with(anna, METHOD_buffer_import, &params, &fd, 1);
+    CHECK(rig.work_count == 1 && rig.service.readers.out == 0 && rig.service.helpers.out == 1);
+    CHECK_EQ(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+    rig_help(rig_pop_work(0));
+    CHECK(answered(anna, msgid, METHOD_buffer_import, NULL));
+    CHECK(!memory_is_complete(fd, 4096)); /* a helper has made no page */
+    close(fd);
     rig_end();
 }
 
@@ -97,8 +125,8 @@ static void large_imports_of_several_users(void)
         import_asked(anna, LARGE);
     for (int i = 0; i < 4; i++)
         import_asked(carl, LARGE);
-    CHECK_EQ(rig.work_count, LIMIT_HELPERS);
-    CHECK(units_until_answered(bert, create_asked(bert)) <= LIMIT_HELPERS + 1);
+    CHECK_EQ(rig.service.readers.out, 8);
+    CHECK(units_until_answered(bert, create_asked(bert)) <= 8 + 1);
     rig_run_work();
     CHECK_EQ(anna->client->buffer_count + carl->client->buffer_count, 8);
     rig_end();
@@ -123,7 +151,7 @@ static void a_large_import_is_cut(void)
         units++;
     }
     CHECK_EQ(before, LARGE);
-    CHECK_EQ(units, LARGE / LIMIT_UNIT_BYTES + 1);
+    CHECK_EQ(units, LARGE / LIMIT_UNIT_BYTES + 2); /* the last ones find that it is complete, and map it */
     close(fd);
     rig_end();
 }
@@ -279,17 +307,10 @@ static void refused_memory_is_freed_by_helpers(void)
 }
 
 static const struct test tests[] = {
-    TEST(imports_take_maps),
-    TEST(refused_memory_is_freed_by_helpers),
-    TEST(large_imports_of_one_user),
-    TEST(large_imports_of_several_users),
-    TEST(a_large_import_is_cut),
-    TEST(a_large_release_is_cut),
-    TEST(gone_while_pages_are_made),
-    TEST(more_than_there_is),
-    TEST(promised_to_another),
-    TEST(memory_that_goes_meanwhile),
-    TEST_END,
+    TEST(imports_take_maps),      TEST(refused_memory_is_freed_by_helpers), TEST(large_imports_of_one_user),
+    TEST(complete_imports),       TEST(large_imports_of_several_users),     TEST(a_large_import_is_cut),
+    TEST(a_large_release_is_cut), TEST(gone_while_pages_are_made),          TEST(more_than_there_is),
+    TEST(promised_to_another),    TEST(memory_that_goes_meanwhile),         TEST_END,
 };
 
 int main(int argc, char **argv)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/core/clients.h"
+#include "daemon/core/client_rings.h"
 #include "daemon/core/replies.h"
 #include "handlers.h"
 
@@ -42,8 +42,7 @@ static int use_rings(struct call *call, struct rings *rings, int fd)
     if (r)
         return error_set(&call->error, r, "rings.open: the memory cannot be sent now: %s; go on by the socket",
                          strerror(-r));
-    connection_use_rings(call->client->connection, rings);
-    client_count_rings(call->client, 1);
+    client_use_rings(call->client, rings);
     return 0;
 }
 

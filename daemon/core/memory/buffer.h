@@ -38,6 +38,7 @@ struct buffer {
     uint64_t maps;              /* memory maps that count for its user */
     uint64_t counted_files;     /* open files, counted likewise */
     bool checked;               /* the descriptors have been checked */
+    bool complete;              /* they are sealed, and their memory has its pages */
     uint64_t filled_bytes;      /* bytes from the beginning that are known to have pages */
     uint64_t promised_bytes;    /* pages that are still to be made */
     uint64_t unmapped_bytes;    /* bytes that are unmapped already, while it is dismantled */
@@ -98,7 +99,9 @@ bool buffer_dismantles_fast(const struct buffer *buffer);
 bool buffer_lasts(const struct buffer *buffer);
 
 /* Makes the memory ready for jobs, a unit of some milliseconds at a time; of imported memory only the first pin unit is
- * pinned. 1: more is left, call it again. 0, or -errno and *error: that was all. Dismantle in any case. */
+ * pinned. 1: more is left, call it again; PREPARE_BY_HELPER: the same, and what is left waits for nobody. 0, or -errno
+ * and *error: that was all. Dismantle in any case. */
+#define PREPARE_BY_HELPER 2
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
 /* Undoes buffer_prepare, a unit at a time; true while more is left. Descriptors stay (client_buffers.c). */
 bool buffer_dismantle(struct buffer *buffer, struct pool *pool);

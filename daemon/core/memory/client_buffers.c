@@ -9,6 +9,7 @@
 #include "daemon/core/loop.h"
 #include "daemon/core/replies.h"
 #include "descriptors.h"
+#include "import.h"
 #include "waiting.h"
 
 /* A buffer on a helper thread: being prepared for a client that waits, or dismantled. */
@@ -288,7 +289,7 @@ static bool prepare_run(struct work *work)
 {
     struct buffer_work *self = (struct buffer_work *)work;
     self->status = buffer_prepare(self->buffer, self->service->pool, &self->error);
-    return self->status > 0;
+    return self->status == 1;
 }
 
 /* True while the client is there: nobody waits for the buffer of a client that is gone. */
@@ -300,6 +301,10 @@ static bool prepare_is_wanted(struct work *work)
 static void prepare_done(struct work *work)
 {
     struct buffer_work *self = (struct buffer_work *)work;
+    if (self->status == PREPARE_BY_HELPER && prepare_is_wanted(work)) {
+        service_defer(self->service, self->buffer->user, work);
+        return;
+    }
     buffer_prepared(self->service, self->client, self->msgid, self->buffer, self->status, &self->error);
     client_unhold(self->client);
     free(self);
@@ -353,9 +358,11 @@ static void lend_descriptors(struct service *service, struct buffer *buffer)
 }
 
 /* Prepares a buffer by helpers, or by readers where preparing takes as long as a client's file system likes. */
-static void prepare(struct service *service, const struct buffer *buffer, struct work *work)
+static void prepare(struct service *service, struct buffer *buffer, struct work *work)
 {
-    (buffer->source == BUFFER_FILE ? service_read : service_defer)(service, buffer->user, work);
+    buffer->complete = buffer->source == BUFFER_IMPORT && import_is_complete(buffer);
+    const bool lingers = buffer->source == BUFFER_FILE || (buffer->source == BUFFER_IMPORT && !buffer->complete);
+    (lingers ? service_read : service_defer)(service, buffer->user, work);
 }
 
 int buffer_begin(struct call *call, struct buffer *buffer)

@@ -56,6 +56,14 @@ static int pin_or_stage(struct buffer *buffer, const struct device_set *devices,
                      buffer->span.size_bytes, strerror(-r));
 }
 
+bool import_is_complete(const struct buffer *buffer)
+{
+    for (size_t i = 0; i < buffer->fd_count; i++)
+        if (!memory_is_complete(buffer->fds[i], segment_bytes_used(buffer, i)))
+            return false;
+    return true;
+}
+
 /* Checks all descriptors before any page is made, and that there is room for all that are missing. */
 static int import_check(struct buffer *buffer, struct page_budget *budget, struct error *error)
 {
@@ -66,6 +74,8 @@ static int import_check(struct buffer *buffer, struct page_budget *budget, struc
             return r;
         all_bytes += missing_bytes;
     }
+    if (buffer->complete) /* holes that it has by now are its client's risk, as later ones are */
+        all_bytes = 0;
     int r = files_init(&buffer->files, buffer->fds, buffer->fd_count, buffer->segment_bytes, error);
     if (!r && all_bytes > 0)
         r = page_budget_promise(budget, all_bytes, "buffer.import", error);
@@ -125,7 +135,8 @@ static int import_map(struct buffer *buffer, const struct device_set *devices, s
     return pin_or_stage(buffer, devices, error);
 }
 
-int import_prepare(struct buffer *buffer, struct pool *pool, struct error *error)
+/* A unit of checking the memory and giving it pages. */
+static int import_complete(struct buffer *buffer, struct pool *pool, struct error *error)
 {
     uint64_t begun_bytes = buffer->filled_bytes;
     int r = 0;
@@ -145,7 +156,17 @@ int import_prepare(struct buffer *buffer, struct pool *pool, struct error *error
     if (!r && buffer->filled_bytes - begun_bytes >= LIMIT_UNIT_BYTES)
         return 1;
     settle(buffer, &pool->page_budget, buffer->promised_bytes);
-    return r ? r : import_map(buffer, pool->devices, error);
+    return r;
+}
+
+int import_prepare(struct buffer *buffer, struct pool *pool, struct error *error)
+{
+    const bool was_complete = buffer->complete;
+    const int r = was_complete && buffer->checked ? 0 : import_complete(buffer, pool, error);
+    if (r)
+        return r;
+    buffer->complete = true;
+    return was_complete ? import_map(buffer, pool->devices, error) : PREPARE_BY_HELPER;
 }
 
 /* Lets go of the next unit of the mapping. */
