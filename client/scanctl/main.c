@@ -22,7 +22,8 @@ static void usage(FILE *file)
         "\n"
         "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock where that is\n"
         "                 there, else /run/scand/scand.sock\n"
-        "  --local        scan, reduce, run and demo: compute in this process, without a daemon\n"
+        "  --local        scan, reduce, run and demo: compute in this process, without a daemon;\n"
+        "                 operations and kernels: list what it can do\n"
         "  --version, -V  print the version\n"
         "  --help, -h     print this; after a command's name, that command's help\n\n"
         "Exit codes: 0 success, 64 wrong usage, 65 wrong data, 66 no input, 69 no daemon, 70 a fault of the daemon "
@@ -57,8 +58,9 @@ static int words_run(int argc, char **argv, struct common_options *common, struc
         if (strcmp(argv[0], command->name))
             continue;
         argv[0] = (char *)command->full_name;
-        if (common->local && !options_compute(command->options))
-            return fail(error, EX_USAGE, "--local is for commands that compute; %s asks a daemon", argv[0]);
+        if (common->local && !options_have_local(command->options))
+            return fail(error, EX_USAGE,
+                        "--local is for commands that compute, operations and kernels; %s asks a daemon", argv[0]);
         int result = is_question(argc, command) ? EX_USAGE : runs[i](argc, argv, common, error);
         if (is_question(argc, command) || (!result && common->help))
             help_print(command, result ? stderr : stdout);

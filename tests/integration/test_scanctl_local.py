@@ -57,9 +57,18 @@ class Local(ScanctlTest):
     def test_demo(self):
         self.check_alone(b"", "--local", "demo", "--traces", "50", "--samples", "200")
 
+    def test_lists(self):
+        """What the commands that compute can do is told without a daemon, too; these are lists of the same release."""
+        for command in "operations", "kernels":
+            theirs = self.succeed(command, "--json")
+            self.assertEqual(self.run_alone("--local", command, "--json").stdout, theirs)
+            self.assertEqual(self.run_alone(command, "--json", "--local").stdout, theirs)
+            result = self.run_alone(command, "--json", fallback="cpu")
+            self.assertEqual((result.stdout, result.stderr), (theirs, b"scanctl: no daemon answers: computing in this process\n"))
+
     def test_refused(self):
         for code, message, fallback, *words in (
-            (64, b"--local is for commands that compute; scanctl drain asks a daemon", None, "--local", "drain"),
+            (64, b"--local is for commands that compute, operations and kernels; scanctl drain asks a daemon", None, "--local", "drain"),
             (64, b"--local needs no daemon, and --socket names one", None, "scan", "--local", "--socket", "x", self.npy, "-o", "-"),
             (64, b'SCAND_FALLBACK is "gpu": allowed is "cpu"', "gpu", "scan", self.npy, "-o", "-"),
             (69, b"no daemon at", None, "scan", self.npy, "-o", "-"),

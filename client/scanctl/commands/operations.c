@@ -152,5 +152,5 @@ static int query_operations(struct scand *daemon, bool as_json, struct error *er
 
 int command_operations(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return query_run(argc, argv, common, query_operations, error);
+    return query_run_local(argc, argv, common, query_operations, error);
 }

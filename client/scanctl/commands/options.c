@@ -16,6 +16,8 @@
 #define WORD_BYTES  32 /* room for the longest word of any list */
 
 const struct option_row common_options[] = {COMMON_OPTIONS, {0}};
+const struct option_row local_options[] = {
+    {"local", OPTION_LOCAL, 0, NULL, VALUE_FREE, "what this process can do without a daemon"}, COMMON_OPTIONS, {0}};
 
 /* A table as getopt wants it. */
 struct getopt_table {
@@ -95,16 +97,17 @@ int options_parse(int argc, char **argv, bool stops, const struct option_row *ta
     return result;
 }
 
-int options_parse_common(int argc, char **argv, struct common_options *common, struct error *error)
+int options_parse_common(int argc, char **argv, const struct option_row *table, struct common_options *common,
+                         struct error *error)
 {
-    int result = options_parse(argc, argv, false, common_options, NULL, NULL, common, error);
+    int result = options_parse(argc, argv, false, table, NULL, NULL, common, error);
     if (!result && !common->help && optind < argc)
         return fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind], argv[0],
                     argv[0]);
     return result;
 }
 
-bool options_compute(const struct option_row *table)
+bool options_have_local(const struct option_row *table)
 {
     while (table->name && table->id != OPTION_LOCAL)
         table++;

@@ -124,11 +124,13 @@ typedef int option_handler(void *context, int option, const char *argument, stru
  * EX_USAGE for unknown ones. */
 int options_parse(int argc, char **argv, bool stops, const struct option_row *table, option_handler *handler,
                   void *context, struct common_options *common, struct error *error);
-/* Parses the command line of commands without options of their own, which take no words either. */
-int options_parse_common(int argc, char **argv, struct common_options *common, struct error *error);
+/* Parses the command line of commands without options of their own, which take no words either: `table` is
+ * common_options or local_options. */
+int options_parse_common(int argc, char **argv, const struct option_row *table, struct common_options *common,
+                         struct error *error);
 
-/* True when a command computes, by its options: then it may do so without a daemon. */
-bool options_compute(const struct option_row *table);
+/* True when --local is among a command's options: then it may do without a daemon. */
+bool options_have_local(const struct option_row *table);
 /* Prints what the options of a table do, a line or more for each. */
 void options_print(const struct option_row *table, FILE *file);
 

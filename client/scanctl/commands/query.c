@@ -8,20 +8,32 @@
 #include "client/scanctl/commands/query.h"
 #include "client/scanctl/stream/remote.h"
 
-int query_run(int argc, char **argv, struct common_options *common, query *put, struct error *error)
+static int run_with(int argc, char **argv, const struct option_row *table, struct common_options *common, query *put,
+                    struct error *error)
 {
     struct scand *daemon;
-    int result = options_parse_common(argc, argv, common, error);
+    int result = options_parse_common(argc, argv, table, common, error);
     if (result)
         return result;
     if (common->help)
         return 0;
-    result = remote_open(common->socket_path, &daemon, error);
+    result = options_have_local(table) ? remote_open_computing(common->socket_path, common->local, &daemon, error)
+                                       : remote_open(common->socket_path, &daemon, error);
     if (result)
         return result;
     result = put(daemon, common->json, error);
     scand_disconnect(daemon);
     return result;
+}
+
+int query_run(int argc, char **argv, struct common_options *common, query *put, struct error *error)
+{
+    return run_with(argc, argv, common_options, common, put, error);
+}
+
+int query_run_local(int argc, char **argv, struct common_options *common, query *put, struct error *error)
+{
+    return run_with(argc, argv, local_options, common, put, error);
 }
 
 static int query_ping(struct scand *daemon, bool json, struct error *error)
@@ -207,7 +219,7 @@ int command_devices(int argc, char **argv, struct common_options *common, struct
 
 int command_kernels(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return query_run(argc, argv, common, query_kernels, error);
+    return query_run_local(argc, argv, common, query_kernels, error);
 }
 
 int command_stats(int argc, char **argv, struct common_options *common, struct error *error)

@@ -19,6 +19,8 @@ typedef int query(struct scand *daemon, bool json, struct error *error);
 
 /* Runs a command without options of its own: parses the command line, connects, asks. */
 int query_run(int argc, char **argv, struct common_options *common, query *put, struct error *error);
+/* The same for what this process can do without a daemon, as the commands that compute do. */
+int query_run_local(int argc, char **argv, struct common_options *common, query *put, struct error *error);
 
 /* The members of a device's object. */
 void device_members(struct json *json, const struct scand_device *device);
