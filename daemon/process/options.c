@@ -235,7 +235,7 @@ static int check_config(const struct options *options)
         return r == -EACCES || r == -EPERM ? EX_NOPERM : EX_CONFIG;
     }
     if (*path)
-        printf("%s: right, with settings of %zu users\n", path, config.user_count);
+        printf("%s: right, with settings of %zu user%s\n", path, config.user_count, config.user_count == 1 ? "" : "s");
     else
         puts("there is no configuration file: all settings are the defaults");
     return EX_OK;

@@ -219,8 +219,9 @@ int setting_parse(struct settings *settings, enum setting setting, const char *t
     if (type->unit == UNIT_PATH && (r = parse_path(text, settings->socket, name, error)))
         return r;
     if (type->unit != UNIT_PATH && !parse_value(type, text, &settings->number[setting]))
-        return error_set(error, -EINVAL, "%s is \"%.200s\"; allowed: %s", name, text,
-                         setting_allowed(setting, allowed, sizeof allowed));
+        return error_set(error, -EINVAL, "%s is \"%.200s\"; allowed: %s%s", name, text,
+                         setting_allowed(setting, allowed, sizeof allowed),
+                         type->unit == UNIT_SIZE ? ", a whole number of bytes, or of K, M, G, as in 512M" : "");
     settings->given[setting] = true;
     return 0;
 }
@@ -311,8 +312,9 @@ const char *setting_allowed(enum setting setting, char *out, size_t size)
         snprintf(out, size, "a path of up to %d bytes", (int)SOCKET_PATH_BYTES - 1);
     else if (type->unit == UNIT_DEVICE)
         snprintf(out, size,
-                 "auto, all, cpu, cpu:COUNT, cuda, cuda:N,N..., N from 0 to %d, each also with \",cpu\" behind it",
-                 LIMIT_DEVICES - 1);
+                 "auto, all, cpu, cpu:COUNT, cuda, cuda:N,N..., COUNT from 1 to %d, N from 0 to %d and each once, "
+                 "each also with \",cpu\" behind it",
+                 LIMIT_DEVICES, LIMIT_DEVICES - 1);
     else if (type->unit == UNIT_LISTEN)
         snprintf(out, size, "off, 127.0.0.1:PORT, localhost:PORT, [::1]:PORT, PORT from 1 to %d", UINT16_MAX);
     else if (type->unit == UNIT_MODE)

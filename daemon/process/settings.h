@@ -121,7 +121,7 @@ static inline uint16_t listen_choice_port(uint64_t choice)
 /* SETTING_SOCKET_MODE is a mode of the socket file; 0: auto. SETTING_SOCKET_GROUP is a gid + 1; 0: the daemon's own
  * group. */
 
-#define SETTING_TEXT_BYTES 128 /* room for a value or an allowed range as text, except paths */
+#define SETTING_TEXT_BYTES 160 /* room for a value or an allowed range as text, except paths */
 
 /* Settings that one source gives: the command line, the file, or a section of it. */
 struct settings {

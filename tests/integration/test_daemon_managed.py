@@ -128,8 +128,8 @@ os.execv(sys.argv[1], sys.argv[1:])"""
 
     def test_check_config(self):
         os.chdir("/")
-        self.check("[daemon]\npool = 1G\n[user root]\nweight = 2\n", 0, "scand.conf: right, with settings of 1 users\n")
-        self.check("[daemon]\npool = much\n", 78, 'scand.conf:2: [daemon] "pool" is "much"; allowed: 0 to 256G')
+        self.check("[daemon]\npool = 1G\n[user root]\nweight = 2\n", 0, "scand.conf: right, with settings of 1 user\n")
+        self.check("[daemon]\npool = much\n", 78, 'scand.conf:2: [daemon] "pool" is "much"; allowed: 0 to 256G, a whole number of bytes, or of K, M, G')
         self.check("[daemon\n", 78, "scand.conf:1: this is neither")
         self.assertEqual(scand("--check-config", self.folder + "/none").returncode, 78)
         self.assertEqual(scand("--check-config", "a", "b").returncode, 64)

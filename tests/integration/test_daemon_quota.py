@@ -199,7 +199,7 @@ class Files(FileTest):
 
     def test_file_that_is_wrong(self):
         for text, message in (
-            ("[daemon]\npool = 1T\n", r':2: \[daemon\] "pool" is "1T"; allowed: 0 to 256G\n$'),
+            ("[daemon]\npool = 1T\n", r':2: \[daemon\] "pool" is "1T"; allowed: 0 to 256G, a whole number of bytes, or of K, M, G, as in 512M\n$'),
             ("[daemon]\nthreads = 1\npol = 1G\n", r':3: \[daemon\] has no "pol"; allowed: socket, socket-mode, socket-group, device, pool'),
             ("[quotas]\njobs = 1\n", r":1: no section \[quotas\]; allowed: \[daemon\], \[quota\], \[user NAME\]"),
             ("[user nobody-like-this]\njobs = 1\n", r":1: \[user nobody-like-this\]: no such user"),

@@ -90,6 +90,9 @@ static void mistakes_are_named(void)
     } table[] = {
         {"[daemon]\npool = 1T\n", "FILE:2: [daemon] \"pool\" is \"1T\"; allowed: 0 to 256G"},
         {"[daemon]\npool =\n", "FILE:2: [daemon] \"pool\" is \"\"; allowed: 0 to 256G"},
+        {"[daemon]\npool = 1GB\n",
+         "is \"1GB\"; allowed: 0 to 256G, a whole number of bytes, or of K, M, G, as in 512M"},
+        {"[daemon]\ndevice = cpu:99\n", "COUNT from 1 to 32, N from 0 to 31 and each once"},
         {"[daemon]\n\n#\npool = -1\n", "FILE:4: [daemon] \"pool\" is \"-1\""},
         {"[daemon]\npool = 1.5G\n", "\"pool\" is \"1.5G\""},
         {"[daemon]\npool = 1G # no remark\n", "\"pool\" is \"1G # no remark\""},

@@ -61,11 +61,13 @@ static int rows_count(struct array *array, const struct input *input, struct err
     array->shape[0] = input->sized ? bytes / row : 0;
     if (!input->sized || (bytes && bytes % row == 0))
         return 0;
+    char header[64] = "";
+    if (array->header_bytes)
+        snprintf(header, sizeof(header), " after the %" PRIu64 " of its header", array->header_bytes);
     return fail(error, EX_DATAERR,
-                "%s: has %" PRIu64 " bytes after the %" PRIu64
-                " of its header, which is no whole number of rows of %" PRIu64
+                "%s: has %" PRIu64 " bytes%s, which is no whole number of rows of %" PRIu64
                 " bytes; give the right --shape, --dtype and header bytes, or a whole file",
-                input->name, bytes, array->header_bytes, row);
+                input->name, bytes, header, row);
 }
 
 static int raw_set_shape(struct array *array, const struct array_hints *hints, const struct input *input,

@@ -259,7 +259,7 @@ int handle_server_cancel(struct call *call, const struct msg_job_number *params)
         return error_set(
             &call->error, -ENOENT,
             "server.cancel: \"job\" is %" PRIu64
-            "; no such job is queued or running: it has ended, or never was; server.jobs lists those that are",
+            "; no such job is queued or running: it has ended, or never was; server.jobs lists all",
             params->job);
     if (!may_see(call->client, found.client))
         return error_set(
