@@ -255,6 +255,21 @@ class Failures(ScanctlTest):
         text = 'the whole array along this axis needs 100,663,296 bytes of memory .*buffer.import: .*"host-memory" is 73400320'
         self.fail_with(75, text, *self.large()[1], socket_path=daemon.socket)
 
+    def test_quota_of_jobs(self):
+        """A file in several batches has two jobs at a time where it may, and else waits for its own."""
+        daemon = Daemon("--quota-jobs", "1")
+        self.addCleanup(daemon.stop)
+        rows = packed([1.0] * 1024) * (48 << 8)
+        self.succeed("scan", self.write("in.raw", rows), "-o", self.out, "--shape", "-1,1024", socket_path=daemon.socket)
+        self.assertTrue(self.read("out") == packed(range(1, 1025)) * (48 << 8))
+
+    def test_no_jobs_at_all(self):
+        daemon = Daemon("--quota-jobs", "0")
+        self.addCleanup(daemon.stop)
+        path = self.write("in.raw", bytes(400))
+        text = 'quota "jobs" is 0; wait until more is allowed, or ask whoever runs the daemon'
+        self.fail_with(75, text, "scan", path, "-o", self.out, "--shape", "10,10", socket_path=daemon.socket)
+
 
 class Losses(ScanctlTest):
     """Each worker loses its device at a certain chunk: batches in place are lost, and are read and submitted again."""

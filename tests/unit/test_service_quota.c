@@ -191,6 +191,11 @@ static void jobs(void)
     CHECK_EQ(used(user, QUOTA_JOBS), 0);
     for (int i = 0; i < 3; i++) /* jobs of no rows end at once */
         CHECK(answered(user, submit(user, buffer, 0), METHOD_job_submit, NULL));
+    grant(QUOTA_JOBS, 0);
+    submit(user, buffer, 8);
+    struct answer never = next_answer(user, NULL, NULL);
+    CHECK_CONTAINS(never.failure.message, "\"jobs\" is 0; wait until more is allowed");
+    CHECK_EQ(never.failure.retry_ms, 0);
     rig_end();
 }
 

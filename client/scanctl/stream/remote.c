@@ -116,6 +116,12 @@ int remote_buffer(struct scand *daemon, uint64_t size_bytes, struct scand_buffer
     return status;
 }
 
+/* True when a job was refused because there are too many jobs now: of everybody's, or of this user's. */
+static bool may_go_later(const struct scand *daemon, int status)
+{
+    return status == SCAND_BUSY || (status == SCAND_QUOTA && scand_retry_ms(daemon) > 0);
+}
+
 static int submission_error(const struct submission *submission, int status, struct error *error)
 {
     return remote_error(submission->daemon, status, submission->compute.word, error);
@@ -128,7 +134,7 @@ int submission_start(struct submission *submission, struct error *error)
     do
         status = compute->submit(compute->context, &submission->operands, submission->daemon, submission->progress,
                                  submission->context, &submission->job);
-    while (status == SCAND_BUSY && patience_wait(&submission->patience, submission->daemon));
+    while (may_go_later(submission->daemon, status) && patience_wait(&submission->patience, submission->daemon));
     return status ? submission_error(submission, status, error) : 0;
 }
 
@@ -138,7 +144,8 @@ int submission_finish(struct submission *submission, struct scand_times *times, 
         int status = scand_wait(submission->job, -1, times);
         if (lost)
             *lost = status == SCAND_LOST;
-        int again = status == SCAND_BUSY && patience_wait(&submission->patience, submission->daemon);
+        int again =
+            may_go_later(submission->daemon, status) && patience_wait(&submission->patience, submission->daemon);
         int result = status && !again ? submission_error(submission, status, error) : 0;
         scand_job_release(submission->job);
         submission->job = NULL;
