@@ -14,10 +14,10 @@
     X(scan, scan_options, "[OPTION...] IN... -o OUT", "scan the rows of files")                           \
     X(reduce, reduce_options, "--op OP [OPTION...] IN [-o OUT]", "reduce each row of a file to a number") \
     X(run, run_options, "STEPS [OPTION...] IN... [-o OUT]", "run a chain of operations on files")         \
-    X(operations, local_options, "[--json]", "list what the steps of run may be")                        \
+    X(operations, local_options, "[--json]", "list what the steps of run may be")                         \
     X(ping, common_options, "[--json]", "measure a round trip to the daemon")                             \
     X(devices, common_options, "[--json]", "list the daemon's devices")                                   \
-    X(kernels, local_options, "[--json]", "list what --algorithm may name")                              \
+    X(kernels, local_options, "[--json]", "list what --algorithm may name")                               \
     X(stats, common_options, "[--json]", "print the daemon's counters")                                   \
     X(jobs, common_options, "[--json]", "list the jobs that wait or run")                                 \
     X(clients, common_options, "[--json]", "list the programs that are connected")                        \

@@ -256,11 +256,10 @@ int handle_server_cancel(struct call *call, const struct msg_job_number *params)
 {
     const struct found found = find_job(call->service, params->job);
     if (!found.client)
-        return error_set(
-            &call->error, -ENOENT,
-            "server.cancel: \"job\" is %" PRIu64
-            "; no such job is queued or running: it has ended, or never was; server.jobs lists all",
-            params->job);
+        return error_set(&call->error, -ENOENT,
+                         "server.cancel: \"job\" is %" PRIu64
+                         "; no such job is queued or running: it has ended, or never was; server.jobs lists all",
+                         params->job);
     if (!may_see(call->client, found.client))
         return error_set(
             &call->error, -EPERM,
