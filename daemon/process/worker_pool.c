@@ -65,6 +65,12 @@ static void keep_segment(void *context, size_t index, int fd)
     channel_send(self->channel_fd, &(struct channel_message){.word = CHANNEL_SEGMENT, .index = index, .fd = fd});
 }
 
+static void free_pages(void *context, int fd, uint64_t size_bytes)
+{
+    struct worker_pool *self = context;
+    punches_free(&self->punches, fd, size_bytes);
+}
+
 static int make_first(struct worker_pool *self, const struct device_set *devices, const struct pool_store *store)
 {
     struct rlimit files = {.rlim_cur = RLIM_INFINITY};
@@ -84,7 +90,8 @@ int worker_pool_make(struct worker_pool *self, const struct device_set *devices,
                      int channel_fd, struct error *error)
 {
     self->channel_fd = channel_fd;
-    self->keeper = (struct pool_keeper){store->records, keep_segment, self};
+    punches_init(&self->punches);
+    self->keeper = (struct pool_keeper){store->records, keep_segment, free_pages, self};
     int r = make_first(self, devices, store);
     if (!r)
         return 0;

@@ -6,11 +6,13 @@
 #define DAEMON_WORKER_POOL_H
 
 #include "pool_store.h"
+#include "punches.h"
 
 struct worker_pool {
     struct pool pool;
     struct pool_keeper keeper; /* keeps the pool's memory: the supervisor */
     int channel_fd;            /* leads to the supervisor */
+    struct punches punches;    /* frees memory that clients may still have */
 };
 
 /* Makes as many segments as are enough to begin with; later a helper makes the rest (pool_filler.h). Returns 0, or

@@ -8,11 +8,13 @@ import fcntl
 import os
 import socket
 import tempfile
+import unittest
 
 from daemons import DEVICE, DaemonTest, main
 from stalled import Stalled
 from wire import Failure, Raw, eventually, memfd, pack, pack_f32, scan, tensor, unpack_f32
 
+LARGE = 16 << 20  # a segment of the pool, which has four of them
 PAGE = os.sysconf("SC_PAGESIZE")
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
@@ -202,6 +204,28 @@ class Held(DescriptorTest):
         stalled.end()
         for msgid in msgids:
             client.wait(msgid)
+
+    @unittest.skipIf(os.getuid(), "another user is needed")
+    def test_memory_of_the_pool(self):
+        """What a user has released and still writes to becomes another's by new memory, which waits for nobody."""
+        os.seteuid(12345)  # before there are threads, which this would wait for
+        try:
+            other = self.client()
+        finally:
+            os.seteuid(0)
+        stalled = Stalled()
+        self.addCleanup(stalled.end)
+        client = self.client()
+        made = [client.call("buffer.create", size=LARGE, place="host")["buffer"] for _ in range(3)]
+        for fd in client.fds:
+            stalled.write(fd)
+        for buffer in made:
+            client.call("buffer.release", buffer=buffer)
+        for _ in range(3):
+            other.call("buffer.create", size=LARGE, place="host")
+        stalled.end()
+        kept = client.fds
+        self.assertTrue(eventually(lambda: sum(os.fstat(fd).st_blocks == 0 for fd in kept) >= 2))
 
 
 class Kinds(DescriptorTest):

@@ -2,6 +2,7 @@
 #include "daemon/process/pool_store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -37,6 +38,15 @@ static void keep_here(void *context, size_t index, int fd)
     pool_store_replace(&store, index, fd < 0 ? -1 : dup(fd));
 }
 
+static unsigned freed;
+
+static void free_here(void *context, int fd, uint64_t size_bytes)
+{
+    (void)context;
+    freed++;
+    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size_bytes);
+}
+
 static void store_begin(void)
 {
     struct error error;
@@ -51,7 +61,7 @@ static void worker_begin(void (*keep)(void *context, size_t index, int fd))
     CHECK_EQ(pool_init(&pool, &devices, store.pool_bytes), 0);
     for (size_t i = 0; i < store.count; i++)
         fds[i] = store.fds[i] < 0 ? -1 : dup(store.fds[i]);
-    keeper = (struct pool_keeper){store.records, keep, NULL};
+    keeper = (struct pool_keeper){store.records, keep, free_here, NULL};
     CHECK_EQ(pool_adopt(&pool, &keeper, fds), 0);
 }
 
@@ -220,6 +230,26 @@ static void free_memory_stays_its_users(void)
     }
 }
 
+/* A client may keep what it has released, and hold up who frees it: that is the keeper's affair. */
+static void released_memory_is_freed_by_its_keeper(void)
+{
+    store_begin();
+    worker_begin(keep_here);
+    struct pool_run run = take(LARGE, ANNA);
+    const int kept = dup(first_of(&run)->fd);
+    struct stat status = {0};
+    run.released = true;
+    pool_give_back(&pool, &run, &accounts[ANNA]);
+    freed = 0;
+    take(LARGE, BERT);
+    CHECK_EQ(freed, 1);
+    CHECK_EQ(fstat(kept, &status), 0);
+    CHECK_EQ(status.st_blocks, 0);
+    close(kept);
+    worker_die();
+    pool_store_destroy(&store);
+}
+
 /* A client may go on with it at the next worker: it is that client's alone, not even another's of the same user. */
 static void taken_memory_leaves_the_pool(void)
 {
@@ -372,6 +402,7 @@ static const struct test tests[] = {
     TEST(pages_that_cannot_be_made),
     TEST(large_pages),
     TEST(free_memory_stays_its_users),
+    TEST(released_memory_is_freed_by_its_keeper),
     TEST(taken_memory_leaves_the_pool),
     TEST(what_the_records_do_not_describe_goes),
     TEST(killed_at_any_moment),

@@ -44,6 +44,9 @@ struct pool_keeper {
     /* Keeps a memfd as the segment's memory from now on; -1: the segment has none. Any thread may call this. If it
      * fails, the record has another inode, so nothing more depends on it. */
     void (*keep)(void *context, size_t index, int fd);
+    /* Frees the pages of memory that a client may still have, without waiting for the client; in the end, if it cannot
+     * be, they stay. Any thread may call this. */
+    void (*free_pages)(void *context, int fd, uint64_t size_bytes);
     void *context;
 };
 

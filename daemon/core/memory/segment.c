@@ -117,27 +117,40 @@ static int segment_page(struct pool *pool, struct segment *segment)
     uint64_t left = class->segment_bytes - segment->paged_bytes, page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t bytes = left < LIMIT_UNIT_BYTES ? left : LIMIT_UNIT_BYTES;
     unsigned char *at = segment_address(class, segment) + segment->paged_bytes;
-    int r = segment_fill(pool, segment, bytes);
+    const bool shared = segment->user != POOL_NOBODY; /* filling may wait for who had it (README.md) */
+    int r = shared ? 0 : segment_fill(pool, segment, bytes);
     if (r)
         return r;
-    if (madvise(at, bytes, MADV_POPULATE_WRITE))
+    if (madvise(at, bytes, MADV_POPULATE_WRITE)) {
+        if (shared && errno != EINVAL)
+            return -ENOMEM;
         for (uint64_t i = 0; i < bytes; i += page)
             __atomic_fetch_or(&at[i], 0, __ATOMIC_RELAXED);
+    }
     segment->paged_bytes += bytes;
     return 0;
+}
+
+/* Frees the pages of memory that nobody is to have any more; where a client may have it, that is its keeper's work. */
+static void free_pages(const struct pool *pool, const struct segment *segment)
+{
+    const uint64_t size_bytes = pool->classes[segment->class].segment_bytes;
+    if (pool->keeper && segment->user != POOL_NOBODY)
+        pool->keeper->free_pages(pool->keeper->context, segment->fd, size_bytes);
+    else
+        fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size_bytes);
 }
 
 void segment_drop(struct pool *pool, struct segment *segment)
 {
     struct pool_class *class = &pool->classes[segment->class];
-    const uint64_t size_bytes = class->segment_bytes;
     if (segment->fd < 0)
         return;
     if (segment->pinned)
         device_set_unpin(pool->devices, segment_address(class, segment), class->segment_bytes);
     segment_keep(pool, segment, -1);
     if (segment->released)
-        fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size_bytes);
+        free_pages(pool, segment);
     addresses_reserve(segment_address(class, segment), class->segment_bytes);
     close(segment->fd);
     segment->fd = -1;
