@@ -352,6 +352,18 @@ class Quotas(FileTest):
             client, "quota", "this connection has 256 buffers", "buffer.import_file", {"size": 4, "fds": 1}, [fd]
         )
 
+    def test_files_are_no_memory(self):
+        client = self.client()
+        before = client.call("server.stats")
+        fd, _ = self.temporary(None, b"1234")
+        self.load(client, fd, 4)
+        client.create(4096)
+        (row,) = [row for row in client.call("server.clients")["clients"] if row["buffers"] == 2]
+        self.assertEqual((row["host_bytes"], row["device_bytes"]), (4096, 0))
+        after = client.call("server.stats")
+        self.assertEqual(after["host_bytes"] - before["host_bytes"], 4096)
+        self.assertEqual(after["file_bytes"] - before.get("file_bytes", 0), 4)
+
     def test_files_of_a_user(self):
         fd, _ = self.temporary(None, b"1234")
         clients = [self.client() for _ in range(9)]

@@ -157,7 +157,7 @@ static void add_buffers(const struct client *client, struct msg_client_row *out)
     for (const struct buffer *buffer = client->buffers; buffer; buffer = buffer->next) {
         bool on_device = buffer->span.place == SCAND_PLACE_DEVICE;
         out->buffers++;
-        if (buffer->source != BUFFER_FOREIGN) /* foreign memory is no memory of the daemon's */
+        if (buffer->source != BUFFER_FOREIGN && !buffer_is_file(buffer)) /* these are no memory of the daemon's */
             *(on_device ? &out->device_bytes : &out->host_bytes) += buffer->span.size_bytes;
     }
 }
