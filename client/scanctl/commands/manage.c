@@ -155,7 +155,7 @@ static int check_number(struct scand *daemon, uint64_t job, struct error *error)
     if (job <= last)
         return 0;
     return fail(error, EX_USAGE,
-                "no job has the number %" PRIu64 " yet; the last is %" PRIu64 "; scanctl jobs lists those that run",
+                "no job has the number %" PRIu64 " yet; the last is %" PRIu64 "; scanctl jobs lists all",
                 job, last);
 }
 

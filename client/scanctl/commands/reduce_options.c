@@ -40,7 +40,7 @@ static int option_handle(void *context, int option, const char *argument, struct
         return reduction_parse(&options->reduce.reduction, argument, error);
     case OPTION_ALGORITHM:
         if (!*argument)
-            return fail(error, EX_USAGE, "--algorithm is \"\"; see scanctl kernels for those that exist");
+            return fail(error, EX_USAGE, "--algorithm is \"\"; see scanctl kernels");
         options->reduce.algorithm = argument;
         options->files.hints.native = true;
         return 0;

@@ -91,7 +91,7 @@ int scan_option_handle(void *context, int option, const char *argument, struct e
         return passes_parse(scan, argument, error);
     case OPTION_ALGORITHM:
         if (!*argument)
-            return fail(error, EX_USAGE, "--algorithm is \"\"; see scanctl kernels for those that exist");
+            return fail(error, EX_USAGE, "--algorithm is \"\"; see scanctl kernels");
         scan->algorithm = argument;
         options->files.hints.native = true;
         return 0;
