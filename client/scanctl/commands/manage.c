@@ -155,8 +155,7 @@ static int check_number(struct scand *daemon, uint64_t job, struct error *error)
     if (job <= last)
         return 0;
     return fail(error, EX_USAGE,
-                "no job has the number %" PRIu64 " yet; the last is %" PRIu64 "; scanctl jobs lists all",
-                job, last);
+                "no job has the number %" PRIu64 " yet; the last is %" PRIu64 "; scanctl jobs lists all", job, last);
 }
 
 static int job_note(void *context, struct scand *daemon, const struct scand_job_info *job)

@@ -39,8 +39,7 @@ static int choose_device(struct call *call, const struct msg_buffer_create_param
     struct client *client = call->client;
     if (params->device > devices->count)
         return error_set(&call->error, -ENOENT,
-                         "buffer.create: \"device\" is %" PRIu64
-                         "; allowed: 0 to %u; server.devices lists all",
+                         "buffer.create: \"device\" is %" PRIu64 "; allowed: 0 to %u; server.devices lists all",
                          params->device - 1, devices->count - 1);
     if (params->device && devices->devices[params->device - 1]->info.helps)
         return error_set(
