@@ -343,8 +343,10 @@ class Results(ScanctlTest):
         self.assertEqual(result["results"], [2**31 - 1] * 20)
         self.assertEqual((result["rows"], result["samples"], result["output_dtype"]), (20, 1 << 20, "i32"))
         self.assertGreater(result["jobs"], 1)
-        message = '"reduction" is "mean", but "input.dtype" "i32" is of integers; allowed: sum, min, max'
+        message = '"reduction" is "mean", but "input.dtype" "i32" is of integers; allowed: sum, min, max; .* "map", "op" "cast"'
         self.fail_with(64, message, "reduce", "--op", "mean", given, *words)
+        printed = self.succeed("run", "map cast | reduce mean", "--output-dtype", "f64", given, *words).decode().split()
+        self.assertEqual(printed, [str(2**31 - 1)] * 20)
 
     def test_reduce_ragged_rows(self):
         """Rows with and without samples, at once, in batches, and where there are no samples at all."""

@@ -35,8 +35,8 @@ static int check_norm(const struct asked *asked, const struct msg_stack *message
     if (message->norm == STACK_NORM_NONE || !dtype_is_integer(asked->in.dtype))
         return 0;
     return error_set(error, -EINVAL,
-                     "\"%s\" is \"%s\", but \"%s\" \"%s\" is of integers; allowed: none; or convert the samples to "
-                     "f32 or f64 first",
+                     "\"%s\" is \"%s\", but \"%s\" \"%s\" is of integers; allowed: none; or give f32 or f64 as "
+                     "\"output.dtype\", and a step before with \"operation\" \"map\", \"op\" \"cast\"",
                      request_field(asked->request, asked->step, "norm", field), stack_norm_words.words[message->norm],
                      asked_samples(asked), dtype_word(asked->in.dtype));
 }
