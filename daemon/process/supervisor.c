@@ -281,7 +281,7 @@ static void reload(struct supervisor *self)
     shared_page_give_grants(self->shared_page, &self->options->grants);
     if (self->worker)
         kill(self->worker, SIGHUP);
-    log_info("settings were read again: quotas and weights of %zu users and of all others",
+    log_info("settings were read again: quotas and weights, also those of %zu [user] sections",
              self->options->grants.own_count);
 }
 
