@@ -293,6 +293,7 @@
     Y(X, S, file_bytes,       OPTIONAL, NOW,   "bytes of files in buffers")                                   \
     Y(X, S, file_read_bytes,  OPTIONAL, TOTAL, "bytes of files that were read for jobs")                       \
     Y(X, S, rings_open,       OPTIONAL, NOW,   "connections with rings in shared memory")                      \
+    Y(X, S, pool_used_bytes,  OPTIONAL, NOW,   "of the pool, memory that buffers have, in whole segments")     \
     REFUSALS(REFUSAL_COUNTER, Y, X, S)
 
 #define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)

@@ -425,6 +425,7 @@ static void stats_count(void)
     CHECK_EQ(stats.host_bytes, 100);
     CHECK_EQ(stats.device_bytes, 7);
     CHECK_EQ(stats.pool_bytes, pool_size_bytes(&rig.pool));
+    CHECK_EQ(stats.pool_used_bytes, LIMIT_SMALLEST_SEGMENT_BYTES);
     rig_end();
 }
 

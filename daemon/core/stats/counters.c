@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/core/memory/pool.h"
+
 void service_totals(const struct service *service, struct service_totals *totals)
 {
     enum { NOW, TOTAL };
@@ -75,6 +77,7 @@ void service_describe_stats(struct service *service, struct msg_stats_result *ou
     *out = service->stats;
     service_charge_devices(service);
     out->uptime_us = service->ops->now_us(service->context) - service->began_us;
+    out->pool_used_bytes = service->pool->bytes.used;
     for (unsigned i = 0; i < service->devices->count; i++) {
         const struct device_counters *counters = &service->device_counters[i];
         out->device_busy_us += counters->device_time.busy_us;
