@@ -20,6 +20,10 @@
 /* Room that bytes leave for frames which tell of the socket. */
 #define RESERVE_BYTES KIB(4)
 
+/* The least of more bytes for which a frame is made: a reader that makes room byte by byte is not to have the writer
+ * follow it. */
+#define LEAST_BYTES 256
+
 /* The positions of a ring: bytes since it was made, each in a line of the cache of its own. The writer's is doubled:
  * its lowest bit is set while the reader sleeps, so that either end sees at once what the other has done. */
 struct positions {
@@ -154,6 +158,8 @@ int rings_write(struct rings *rings, const uint8_t *bytes, size_t size)
     if (room <= RESERVE_BYTES || rings_reader_sleeps(rings))
         return 0;
     const uint64_t most = room - RESERVE_BYTES; /* the reserve has room for the word, too */
+    if (most < size && most < LEAST_BYTES)
+        return 0;
     const size_t taken = size < most ? size : most;
     out_put_word(rings, (uint32_t)taken);
     out_put_bytes(rings, bytes, taken);
@@ -237,7 +243,7 @@ int rings_read(struct rings *rings, uint8_t *bytes, size_t size)
     const uint64_t before = rings->in.at;
     size_t taken = 0;
     int code = 1;
-    while (code > 0 && taken < size) {
+    for (int frames = 0; frames < RINGS_FRAMES && taken < size; frames++) {
         if (rings->in.frame == 0)
             code = in_open(rings);
         if (code <= 0 || rings->in.by_socket)

@@ -37,7 +37,9 @@ int rings_write(struct rings *rings, const uint8_t *bytes, size_t size);
 int rings_announce(struct rings *rings, size_t size);
 #define RINGS_SOCKET_BYTES ((size_t)1 << 30)
 
-/* Copies bytes of frames that have arrived. Returns how many; 0: none now, or the socket has the next; or -EPROTO. */
+/* Copies bytes of frames that have arrived, of so many frames at most, since a frame of one byte takes as long as some
+ * hundred bytes of a larger one. Returns how many; 0: none now, or the socket has the next; or -EPROTO. */
+#define RINGS_FRAMES 256
 int rings_read(struct rings *rings, uint8_t *bytes, size_t size);
 /* Bytes that are to be read of the socket before the ring goes on, as rings_read has found. */
 size_t rings_due_bytes(const struct rings *rings);

@@ -108,6 +108,25 @@ static void lengths_of_all_kinds(void)
     end();
 }
 
+/* A ring full of crumbs is not read at once, nor does a writer follow a reader who makes room for crumbs. */
+static void crumbs(void)
+{
+    static uint8_t bytes[LIMIT_RING_BYTES];
+    begin();
+    for (int i = 0; i < 2 * RINGS_FRAMES; i++)
+        CHECK_EQ(rings_write(ends.b, (const uint8_t *)"x", 1), 1);
+    CHECK_EQ(rings_read(ends.a, bytes, sizeof bytes), RINGS_FRAMES);
+    CHECK(rings_is_ready(ends.a));
+    CHECK_EQ(rings_read(ends.a, bytes, sizeof bytes), RINGS_FRAMES);
+    CHECK(!rings_is_ready(ends.a));
+    while (rings_write(ends.b, bytes, 1000) > 0)
+        ;
+    *read_(0) = *written(0) / 2 - LIMIT_RING_BYTES + KIB(4) + 100; /* room for 100 bytes beside the reserve */
+    CHECK_EQ(rings_write(ends.b, bytes, 101), 0);
+    CHECK_EQ(rings_write(ends.b, bytes, 100), 100);
+    end();
+}
+
 /* A full ring takes no bytes, but tells of the socket's: a thousand times, and then of none until something is read. */
 static void full_ring_leaves_bytes_to_the_socket(void)
 {
@@ -330,6 +349,7 @@ int main(int argc, char **argv)
     static const struct test tests[] = {
         TEST(bytes_arrive_in_order_both_ways),
         TEST(lengths_of_all_kinds),
+        TEST(crumbs),
         TEST(full_ring_leaves_bytes_to_the_socket),
         TEST(sleeper_has_its_bytes_by_the_socket),
         TEST(wrong_words_are_found),
