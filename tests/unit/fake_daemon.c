@@ -35,11 +35,15 @@ static void must(bool condition, const char *what)
     }
 }
 
+/* The memory of rings, as PROTOCOL.md tells it. */
+#define RINGS_BYTES (4096 + 2 * LIMIT_RING_BYTES)
+
 static void client_close(struct fake_client *client)
 {
     for (size_t i = 0; i < FAKE_BUFFERS; i++)
         memory_unmap(client->buffers[i].base, client->buffers[i].size_bytes);
     connection_destroy(client->connection);
+    memory_unmap(client->ring_memory, RINGS_BYTES);
     memset(client, 0, sizeof *client);
 }
 
@@ -229,6 +233,8 @@ static void answer_rings(struct fake *fake, struct fake_client *client, const st
         fd = segment_create(fake, KIB(256));
     }
     send_result(client, message->msgid, &msg_rings_result_type, &result, &fd, fake->lie != 1);
+    if (fake->rings == 2)
+        must(memory_map(&fd, 1, RINGS_BYTES, RINGS_BYTES, (void **)&client->ring_memory) == 0, "memory_map");
     close(fd);
     if (fake->lie)
         rings_destroy(rings);
@@ -630,6 +636,19 @@ static void die(struct fake *fake, struct fake_client *client, const struct mess
     }
 }
 
+/* Any number at any place of the ring to the client, most of them where it begins or the positions are. */
+static void scribble(struct fake *fake, const struct fake_client *client)
+{
+    static const size_t places[] = {64, 128, 192, 4096 + LIMIT_RING_BYTES};
+    uint64_t random = fake->random;
+    const uint64_t dice = random_next(&random), value = random_next(&random) >> dice % 64;
+    const size_t at = (dice >> 8) % 8 < 4 ? places[(dice >> 8) % 4]
+                                          : 4096 + LIMIT_RING_BYTES + (dice >> 16) % (LIMIT_RING_BYTES / 8) * 8;
+    fake->random = random;
+    if (client->ring_memory && (dice >> 40) % 4 == 0)
+        *(volatile uint64_t *)(client->ring_memory + at) = value;
+}
+
 static void handle(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     enum method method = message->method;
@@ -668,6 +687,7 @@ static void client_read(struct fake *fake, struct fake_client *client)
         struct error error;
         must(message_open(&message, bytes, size, &error) == 0, error.message);
         handle(fake, client, &message);
+        scribble(fake, client);
         message_close(&message);
         if (client->connection == connection)
             connection_consume(connection);

@@ -41,6 +41,7 @@ struct fake_buffer {
 
 struct fake_client {
     struct connection *connection; /* NULL: free */
+    uint8_t *ring_memory;          /* its rings', where the daemon scribbles */
     struct fake_buffer buffers[FAKE_BUFFERS];
     struct {
         uint32_t msgid;
@@ -66,7 +67,7 @@ struct fake {
                             buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all; to rings.open: 1 too
                             few descriptors, 2 too small, 3 unsealed */
     atomic_int deaf;     /* the daemon answers nothing */
-    atomic_int rings;    /* true: it offers rings */
+    atomic_int rings;    /* true: it offers rings; 2: and writes anything to what it sends by them */
     atomic_int hold;     /* jobs run until hold is 0 and a ping comes, or they are cancelled */
     atomic_int progress; /* notifications before a job's answer, or when it is held */
     atomic_int version;  /* the version that hello chooses */

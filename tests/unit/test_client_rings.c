@@ -282,6 +282,32 @@ static void test_threads(void)
     rig_end();
 }
 
+/* A daemon that writes anything to the memory at any time ends sessions, and harms no program. */
+static void test_scribbling(void)
+{
+    const uint64_t seed = random_seed();
+    unsigned ended = 0;
+    for (int round = 0; round < 200; round++) {
+        rig_start();
+        fake.rings = 2;
+        fake.random = seed + (uint64_t)round;
+        CHECK_EQ(scand_connect(fake.path, "test", &session), SCAND_OK);
+        make_buffer();
+        const struct scand_scan scan = small_scan();
+        int status = SCAND_OK;
+        for (int i = 0; i < 40 && !status; i++) {
+            struct scand_job *job = NULL;
+            status = scand_submit(session, &scan, &job);
+            if (!status)
+                status = scand_wait(job, 20, NULL);
+            scand_job_release(job);
+        }
+        ended += status != SCAND_OK;
+        rig_end();
+    }
+    CHECK(ended > 0);
+}
+
 /* A child has the memory of its parent's rings, and leaves it alone. */
 static void test_fork(void)
 {
@@ -319,6 +345,7 @@ int main(int argc, char **argv)
         TEST(test_worker_ends),
         TEST(test_a_program_with_a_loop),
         TEST(test_threads),
+        TEST(test_scribbling),
         TEST(test_fork),
         TEST_END,
     };
