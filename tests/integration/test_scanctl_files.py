@@ -330,6 +330,52 @@ class Raw(ScanctlTest):
         self.fail_with(64, "says its own shape and type; leave out --offset", "scan", self.write("a.su", su_file([[1.0]], True)), "-o", "-", "--offset", 4)
 
 
+class Arrays(ScanctlTest):
+    """An output's name asks for samples alone."""
+
+    ROWS = [[1.0, -2.0, 3.5], [0.25, 4.0, -8.0]]
+    SUMS = [1.0, -1.0, 2.5, 0.25, 4.25, -3.75]
+
+    def setUp(self):
+        super().setUp()
+        self.su = self.write("in.su", su_file(self.ROWS, True))
+
+    def test_of_traces(self):
+        for dtype, descr, letter in (((), "<f4", "f"), (("--output-dtype", "f64"), "<f8", "d"), (("--output-dtype", "f32be"), ">f4", None)):
+            self.succeed("scan", self.su, "-o", self.path("out.npy"), *dtype)
+            data = self.read("out.npy")
+            self.assertIn(f"'descr': '{descr}', 'fortran_order': False, 'shape': (2, 3)".encode(), data)
+            if letter:
+                self.assertEqual(list(struct.unpack(f"=6{letter}", data[-6 * struct.calcsize(letter) :])), self.SUMS)
+        self.succeed("scan", self.su, "-o", self.path("out.raw"))
+        self.assertEqual(self.read("out.raw"), packed(self.SUMS))
+        self.succeed("scan", "--axis", "trace", self.su, "-o", self.path("out.raw"))
+        self.assertEqual(self.read("out.raw"), packed([1.0, -2.0, 3.5, 1.25, 2.0, -4.5]))
+        self.succeed("run", "map neg", self.su, "-o", self.path("out.raw"))
+        self.assertEqual(self.read("out.raw"), packed([-value for row in self.ROWS for value in row]))
+        self.succeed("scan", "-", "-o", self.path("out.raw"), input=su_file(self.ROWS, True))
+        self.assertEqual(self.read("out.raw"), packed(self.SUMS))
+
+    def test_of_arrays(self):
+        flat = packed([value for row in self.ROWS for value in row])
+        raw, npy = self.write("in.raw", b"head" + flat), self.write("in.npy", npy_header((2, 3)) + flat)
+        self.succeed("scan", raw, "--shape", "2,3", "--header-bytes", "4", "-o", self.path("out.npy"))
+        self.assertEqual(self.read("out.npy"), npy_header((2, 3)) + packed(self.SUMS))
+        self.succeed("scan", npy, "-o", self.path("out.raw"))
+        self.assertEqual(self.read("out.raw"), packed(self.SUMS))
+        line, offsets = self.write("line.npy", npy_header((6,)) + flat), self.write("offsets.raw", struct.pack("=3q", 0, 3, 6))
+        self.succeed("scan", line, "--offsets", offsets, "-o", self.path("out.raw"))
+        self.assertEqual(self.read("out.raw"), packed(self.SUMS))
+
+    def test_refused(self):
+        self.fail_with(64, "is su; give a name that ends in .su, or in .npy or .raw for samples alone", "scan", self.su, "-o", self.path("out.sgy"))
+        self.fail_with(64, "--output-dtype is ibm32, which .npy files cannot hold", "scan", self.su, "--output-dtype", "ibm32", "-o", self.path("out.npy"))
+        self.fail_with(64, "SU files hold f32; leave it out, or give -o a name that ends in .npy", "scan", self.su, "--output-dtype", "f64", "-o", self.path("out.su"))
+        self.fail_with(64, "does not say how many rows it brings", "scan", "-", "-o", self.path("out.npy"), input=su_file(self.ROWS, True))
+        columns = self.write("columns.npy", npy_header((2, 3)).replace(b"False", b"True ") + bytes(24))
+        self.fail_with(64, "is in Fortran order, which raw samples cannot say", "scan", columns, "-o", self.path("out.raw"))
+
+
 class Memory(ScanctlTest):
     """However long a file is, scanctl holds two batches of it."""
 

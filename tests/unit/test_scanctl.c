@@ -59,7 +59,7 @@ static void options_of_steps(void)
     CHECK_EQ(parse("in -o out --then backward,forward,demean --then op=affine,coefficient=-0.5,accumulator=f2 "
                    "--then backward,op=max,kind=exclusive,intermediate=f32 --output-dtype f64"),
              0);
-    CHECK_EQ(scan_options_types(&options, &array, &typed, &output_dtype, &error), 0);
+    CHECK_EQ(scan_options_types(&options, &array, array.format, &typed, &output_dtype, &error), 0);
     const struct scand_step *then = options.scan.then;
     REQUIRE(options.scan.then_count == 3);
     CHECK(then[0].pass_count == 2 && then[0].passes[0] == SCAND_PASS_BACKWARD && then[0].demean);
@@ -111,26 +111,27 @@ static void options_types(void)
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
         struct array array = {.format = FORMAT_RAW, .dtype = list[i].samples};
         CHECK_EQ(parse("in -o out"), 0);
-        CHECK_EQ(scan_options_types(&options, &array, &typed, &output_dtype, &error), 0);
+        CHECK_EQ(scan_options_types(&options, &array, array.format, &typed, &output_dtype, &error), 0);
         CHECK_EQ(output_dtype, list[i].output);
         CHECK_EQ(typed.intermediate, SCAND_INTERMEDIATE_AUTO);
         CHECK_EQ(typed.accumulator, list[i].accumulator);
         CHECK_EQ(parse("in -o out --accumulator f2 --intermediate f32 --output-dtype bf16"), 0);
-        CHECK_EQ(scan_options_types(&options, &array, &typed, &output_dtype, &error), 0);
+        CHECK_EQ(scan_options_types(&options, &array, array.format, &typed, &output_dtype, &error), 0);
         CHECK(output_dtype == SCAND_DTYPE_BF16 && typed.intermediate == SCAND_INTERMEDIATE_F32);
         CHECK_EQ(typed.accumulator, SCAND_ACCUMULATOR_F2);
     }
     struct array floats = {.format = FORMAT_RAW, .dtype = SCAND_DTYPE_F32};
     CHECK_EQ(parse("in -o out --algorithm kogge-stone"), 0);
     CHECK(strcmp(options.scan.algorithm, "kogge-stone") == 0);
-    CHECK_EQ(scan_options_types(&options, &floats, &typed, &output_dtype, &error), 0);
+    CHECK_EQ(scan_options_types(&options, &floats, floats.format, &typed, &output_dtype, &error), 0);
     CHECK_EQ(typed.accumulator, SCAND_ACCUMULATOR_F32);
     CHECK_EQ(parse("in -o out --algorithm warp-v0 --accumulator f64"), 0);
-    CHECK_EQ(scan_options_types(&options, &floats, &typed, &output_dtype, &error), 0);
+    CHECK_EQ(scan_options_types(&options, &floats, floats.format, &typed, &output_dtype, &error), 0);
     CHECK_EQ(typed.accumulator, SCAND_ACCUMULATOR_F64);
     CHECK_EQ(parse("in.npy -o out.npy --output-dtype ibm32"), 0);
-    CHECK_EQ(scan_options_types(&options, &(struct array){.format = FORMAT_NPY}, &typed, &output_dtype, &error),
-             EX_USAGE);
+    CHECK_EQ(
+        scan_options_types(&options, &(struct array){.format = FORMAT_NPY}, FORMAT_NPY, &typed, &output_dtype, &error),
+        EX_USAGE);
     CHECK_CONTAINS(error.text, "--output-dtype is ibm32, which .npy files cannot hold");
     CHECK_EQ(parse("in -o out --dtype i16be"), 0);
     CHECK_EQ(options.files.hints.dtype, SCAND_DTYPE_I16BE);

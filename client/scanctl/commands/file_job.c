@@ -8,19 +8,27 @@
 #include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/text.h"
 
-/* Checks that the output's name promises the result's form: nothing is converted, unless rows become longer or shorter.
- */
-static int output_name_check(const struct file_job *job, struct error *error)
+/* Finds the result's form: its input's, or that of an array without headers, where the output's name promises one or
+ * rows become longer or shorter. */
+static int output_form_find(struct file_job *job, struct error *error)
 {
-    const bool converts = job->options->converts || job->lengths[0] != job->output_length;
-    enum format form = job->hints.format;
-    int promised = job->output_path && !converts ? format_of_extension(job->output_path) : -1;
-    if (promised < 0 || promised == (int)form || promised == format_of_extension(job->input_path))
+    const int promised = job->output_path ? format_of_extension(job->output_path) : -1;
+    const bool other = promised >= 0 && promised != (int)job->hints.format;
+    job->form = job->hints.format;
+    job->converts = job->lengths[0] != job->output_length;
+    if (job->options->converts || !other || (!job->converts && promised == format_of_extension(job->input_path)))
         return 0;
-    return fail(error, EX_USAGE,
-                "-o is \"%s\", but the result has the form of its input, which is %s; give a name that ends in .%s, or "
-                "convert the input first",
-                job->output_path, format_word(form), format_word(form));
+    if (!job->converts && promised != FORMAT_NPY && promised != FORMAT_RAW)
+        return fail(error, EX_USAGE,
+                    "-o is \"%s\", but the result has the form of its input, which is %s; give a name that ends in "
+                    ".%s%s for samples alone",
+                    job->output_path, format_word(job->form), format_word(job->form),
+                    job->form == FORMAT_NPY   ? ", or in .raw"
+                    : job->form == FORMAT_RAW ? ", or in .npy"
+                                              : ", or in .npy or .raw");
+    job->converts = true;
+    job->form = (enum format)promised;
+    return 0;
 }
 
 /* Refuses what cannot be done with a pipe that says nothing of its length. */
@@ -141,7 +149,7 @@ static int headers_read(struct file_job *job, struct error *error)
     result = operands_open(job, several_axes, error);
     if (!result && several_axes)
         result = axes_merge(job, axes, error);
-    return result ? result : output_name_check(job, error);
+    return result ? result : output_form_find(job, error);
 }
 
 int file_job_open(struct file_job *job, const struct file_options *options, const char *input_path,
@@ -196,7 +204,7 @@ static void partition_choose(struct file_job *job)
         partition_make_reduce(partition, &job->array, job->axis, output);
     else
         partition_make(partition, &job->array, job->axis, output);
-    if (!job->compute.reduces && job->output_length != job->lengths[0])
+    if (!job->compute.reduces && job->converts && !job->options->offsets_path)
         partition_set_output(partition, &job->result, job->axis);
     if (job->compute.apart)
         partition->in_place = false;

@@ -21,6 +21,8 @@ struct file_job {
     uint32_t axis;                         /* the array's axis; several axes that are asked for are merged into it */
     uint64_t lengths[2 + SCAND_STEPS_MAX]; /* lengths of rows before the first step, behind it, and so on */
     uint64_t output_length;                /* the length behind the last step */
+    bool converts;                         /* the result is an array without the input's headers */
+    enum format form;                      /* the result's form */
     /* Set by the command before file_job_run. */
     struct array result;
     struct compute compute;

@@ -43,11 +43,12 @@ static void report(const struct file_job *job, const struct scan_options *option
     fputc('\n', stdout);
 }
 
-/* Checks the form of an output of another length, which is no copy of the input's form, since headers of that form may
- * say how long rows are. */
-static int output_form_check(const struct file_job *job, int form, struct error *error)
+/* Checks the form of an output that is no copy of the input's form, as where rows have another length, which headers of
+ * that form may say. */
+static int output_form_check(const struct file_job *job, struct error *error)
 {
     const struct array *array = &job->array;
+    const enum format form = job->form;
     if (form != FORMAT_NPY && form != FORMAT_RAW)
         return fail(error, EX_USAGE,
                     "%s: its rows have %" PRIu64 " samples, and the steps leave %" PRIu64
@@ -59,23 +60,27 @@ static int output_form_check(const struct file_job *job, int form, struct error 
             "%s: does not say how many rows it brings, as -o %s has to at its beginning; give a name that ends in "
             ".raw, or a file in place of a pipe",
             job->input.name, job->output_path);
+    if (array->fortran && array->rank > 1 && form == FORMAT_RAW)
+        return fail(error, EX_USAGE,
+                    "%s: is in Fortran order, which raw samples cannot say; give -o a name that ends in .npy",
+                    job->input.name);
     return 0;
 }
 
-/* The array of the results: like that of the samples, or, where rows become longer or shorter, without headers. */
+/* The array of the results: like that of the samples, or without headers. */
 static int result_make(struct file_job *job, const struct scan_options *options, enum scand_dtype dtype,
                        struct error *error)
 {
     const struct array *array = &job->array;
     job->result = array_result(array, dtype);
-    if (job->output_length == job->lengths[0])
+    if (!job->converts)
         return 0;
-    const int named = format_of_extension(job->output_path), form = named < 0 ? (int)array->format : named;
-    int result = output_form_check(job, form, error);
+    int result = output_form_check(job, error);
     if (result)
         return result;
-    job->result = (struct array){.format = (enum format)form,
-                                 .dtype = options->output_dtype == TYPE_LEFT_OUT ? plain_dtype(dtype) : dtype,
+    const bool is_named = options->output_dtype != TYPE_LEFT_OUT;
+    job->result = (struct array){.format = job->form,
+                                 .dtype = is_named ? options->output_dtype : plain_dtype(dtype),
                                  .rank = array->rank,
                                  .fortran = array->fortran};
     memcpy(job->result.shape, array->shape, sizeof(array->shape));
@@ -107,7 +112,7 @@ static int scan_run(struct file_job *job, const struct scan_options *options, st
 {
     struct work work = {.scaled = {.scale = 0}};
     enum scand_dtype output;
-    int result = scan_options_types(options, &job->array, &work.scaled.scan, &output, error);
+    int result = scan_options_types(options, &job->array, job->form, &work.scaled.scan, &output, error);
     if (!result)
         result = result_make(job, options, output, error);
     if (!result)

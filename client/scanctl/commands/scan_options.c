@@ -252,15 +252,15 @@ static int ieee_output(const struct scan_options *options, const struct array *a
     return 0;
 }
 
-int scan_options_types(const struct scan_options *options, const struct array *array, struct scand_scan *scan,
-                       enum scand_dtype *output, struct error *error)
+int scan_options_types(const struct scan_options *options, const struct array *array, enum format form,
+                       struct scand_scan *scan, enum scand_dtype *output, struct error *error)
 {
     *scan = options->scan;
     *output = options->output_dtype == TYPE_LEFT_OUT ? usual_output(array) : options->output_dtype;
     int result = options->ieee ? ieee_output(options, array, output, error) : 0;
     scan->accumulator = scand_accumulator_of(scan->accumulator, array->dtype, scan->algorithm);
     if (!result)
-        result = array_check_result(array->format, *output, error);
+        result = form == array->format ? array_check_result(form, *output, error) : 0;
     if (!result && !options->files.hints.native)
         *output = array_stored(array, *output);
     return result;

@@ -35,9 +35,10 @@ int scan_files_check(const struct scan_options *options, struct error *error);
 int scan_files(const struct scan_options *options, struct error *error);
 
 /* The types of a scan of this array where they were left out: *output, the result's, and the accumulator, which is
- * shown. The daemon has the same rule for the others. EX_USAGE where the array's format cannot hold the result. */
-int scan_options_types(const struct scan_options *options, const struct array *array, struct scand_scan *scan,
-                       enum scand_dtype *output, struct error *error);
+ * shown. The daemon has the same rule for the others. `form` is the result's: EX_USAGE where it is the array's own and
+ * cannot hold the result. */
+int scan_options_types(const struct scan_options *options, const struct array *array, enum format form,
+                       struct scand_scan *scan, enum scand_dtype *output, struct error *error);
 
 /* Adds a further step, "forward,backward,op=max". Its types may be left out, until scan_options_types. */
 int then_parse(struct scan_options *options, const char *text, struct error *error);

@@ -228,7 +228,8 @@ static int su_check_result(enum scand_dtype dtype, struct error *error)
 {
     if (dtype_in_order(dtype, byte_order_of(SCAND_DTYPE_F32)) == SCAND_DTYPE_F32)
         return 0;
-    return fail(error, EX_USAGE, "--output-dtype is %s, but SU files hold f32; leave it out, or convert to .npy first",
+    return fail(error, EX_USAGE,
+                "--output-dtype is %s, but SU files hold f32; leave it out, or give -o a name that ends in .npy",
                 scand_word(SCAND_LIST_DTYPE, dtype));
 }
 
