@@ -60,13 +60,24 @@ class Daemon:
         self.socket = os.path.join(self.folder, "socket")
         self.log = tempfile.TemporaryFile("w+")
         command = [SCAND, "--device", DEVICE, "--foreground", "--socket", self.socket, "--pool", "64M", "--threads", "2"]
-        self.process = subprocess.Popen([*command, *options], stdout=self.log, stderr=self.log, preexec_fn=become)
-        if (
-            not eventually(lambda: self.process.poll() is not None or "ready at" in self.log_text())
-            or self.process.poll()
-        ):
-            self.process.kill()
-            raise AssertionError(f"the daemon does not start:\n{self.log_text()}")
+        try:
+            self.process = subprocess.Popen([*command, *options], stdout=self.log, stderr=self.log, preexec_fn=become)
+            self.starts()
+        except BaseException:
+            self.forget()
+            raise
+
+    def starts(self):
+        if eventually(lambda: self.process.poll() is not None or "ready at" in self.log_text()) and not self.process.poll():
+            return
+        self.process.kill()
+        self.process.wait()
+        raise AssertionError(f"the daemon does not start:\n{self.log_text()}")
+
+    def forget(self):
+        """Removes what it has left, once it has ended."""
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):
         return self
@@ -97,11 +108,10 @@ class Daemon:
         except subprocess.TimeoutExpired:
             self.process.kill()
             ended = "none: it did not end"
-        text = self.log_text()
+        text, has_left = self.log_text(), os.path.exists(self.socket)
+        self.forget()
         assert ended == code and not FAULTS.search(text), f"exit code {ended}, expected: {code}; log:\n{text}"
-        assert ended < 0 or not os.path.exists(self.socket)
-        self.log.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        assert ended < 0 or not has_left
 
     def stop(self):
         if not self.log.closed:
