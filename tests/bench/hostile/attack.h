@@ -71,6 +71,7 @@ enum attack_flags {
     X(flood_garbage, 0, "bytes that are no messages, by one process")                                                  \
     X(flood_jobs, 0, "jobs of 1,000 samples by one process")                                                           \
     X(rings_flood, 0, "pings by four rings that are always full")                                                      \
+    X(rings_crumbs, 0, "pings by four rings, a byte in each frame")                                                    \
     X(rings_unread, 0, "pings by 60 rings whose answers nobody reads")                                                 \
     X(rings_scribble, 0, "rings whose memory is written over at random")                                               \
     X(flood_connections, 0, "connections made and closed by one process")

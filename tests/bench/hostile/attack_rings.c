@@ -1,7 +1,11 @@
-/* Attacks by rings: full ones, ones whose answers nobody reads, and ones that are written over. */
+/* Attacks by rings: full ones, also of frames of a byte, ones whose answers nobody reads, and ones that are written
+ * over. */
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "protocol/rings.h"
@@ -92,6 +96,52 @@ void attack_rings_unread(struct attacker *self)
         poll(NULL, 0, 1);
     }
     for (int i = 0; i < UNREAD; i++)
+        rings_close(&lines[i]);
+}
+
+/* The memory of a ring to the daemon, as PROTOCOL.md tells it. */
+struct crumbs {
+    _Alignas(64) _Atomic uint64_t written;
+    _Alignas(64) _Atomic uint64_t read;
+};
+
+/* Writes pings for as long as there is room, a byte in each frame; *next: the byte of a ping that comes next. A daemon
+ * that sleeps is sent that byte. */
+static void put_crumbs(const struct line *line, size_t *next)
+{
+    static const uint8_t ping[] = "\x94\x00\x01\xabserver.ping\x91\x80";
+    struct crumbs *ring = (struct crumbs *)line->memory;
+    uint8_t *bytes = (uint8_t *)line->memory + 4096;
+    for (uint64_t at = ring->written / 2; at - ring->read + 8 <= LIMIT_RING_BYTES;) {
+        const bool sleeps = ring->written & 1;
+        const uint32_t word = sleeps ? UINT32_C(0x80000001) : 1;
+        memcpy(bytes + at % LIMIT_RING_BYTES, &word, sizeof word);
+        bytes[(at + 4) % LIMIT_RING_BYTES] = ping[*next];
+        at += sleeps ? 4 : 8;
+        ring->written = 2 * at;
+        if (sleeps && send(connection_fd(line->connection), &ping[*next], 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+            return;
+        *next = (*next + 1) % (sizeof ping - 1);
+    }
+}
+
+void attack_rings_crumbs(struct attacker *self)
+{
+    static struct line lines[FLOODING];
+    static size_t next[FLOODING];
+    while (bench_now_ms() < self->until_ms)
+        for (int i = 0; i < FLOODING; i++) {
+            if (!lines[i].connection && !rings_open(self, &lines[i]))
+                continue;
+            if (!lines[i].memory)
+                return;
+            put_crumbs(&lines[i], &next[i]);
+            if (line_turn(self, &lines[i]))
+                continue;
+            rings_close(&lines[i]);
+            next[i] = 0;
+        }
+    for (int i = 0; i < FLOODING; i++)
         rings_close(&lines[i]);
 }
 
