@@ -1,6 +1,6 @@
 /*
  * The seam between libscand and libscand-local, the service inside a program: a table of functions, which both are
- * built with and of which libscand knows nothing else. Functions are called by one thread at a time.
+ * built with and of which libscand knows nothing else. Functions for one struct are called by one thread at a time.
  */
 #ifndef PROTOCOL_LOCAL_H
 #define PROTOCOL_LOCAL_H
@@ -10,6 +10,20 @@
 
 /* A service with one client, which is this program. */
 struct local;
+
+/* What computes small jobs of a program that has a daemon. */
+struct near;
+
+/* A small job: params, one of which is NULL, whose tensors have the indices of memories as buffers. Memories share no
+ * byte. */
+struct local_job {
+    const struct msg_job_submit_params *submit;
+    const struct msg_job_run_params *run;
+    struct {
+        void *base; /* NULL: there are no more memories */
+        uint64_t size_bytes;
+    } memories[LIMIT_JOB_OPERANDS];
+};
 
 struct local_library {
     const char *release; /* release of both sides: tables of other releases may be others */
@@ -29,6 +43,11 @@ struct local_library {
     bool (*is_ready)(const struct local *local);
     /* The time of clock_us at which something is to be done by reading; UINT64_MAX: none. */
     uint64_t (*due_us)(const struct local *local);
+    int (*near_open)(struct near **out, struct error *error);
+    /* Computes a small job at once, one without a group or offsets. Returns true; or false where it is too large, or
+     * anything is wrong: nothing has been done, and the daemon is to be asked. */
+    bool (*near_compute)(struct near *near, const struct local_job *job, struct msg_job_submit_result *result);
+    void (*near_close)(struct near *near);
 };
 
 /* The table that libscand-local exports; in a program that is linked with neither its shared nor its static library,

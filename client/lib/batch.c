@@ -96,12 +96,15 @@ static size_t batch_most(const struct scand *daemon, const struct scand_job *job
 }
 
 /* Sends jobs in as few messages as the daemon takes; to an older daemon, one by one. A message has room for the largest
- * number of scans, but for fewer tasks of many steps. */
+ * number of scans, but for fewer tasks of many steps. Jobs before the first that goes to the daemon may be computed in
+ * this process. */
 static int jobs_send(struct scand *daemon, struct scand_job **jobs, size_t count, size_t *sent)
 {
     size_t most = batch_most(daemon, jobs[0]);
     int code = 0;
-    for (size_t first = 0; first < count && !code; first = *sent) {
+    while (*sent < count && near_compute(jobs[*sent]))
+        ++*sent;
+    for (size_t first = *sent; first < count && !code; first = *sent) {
         size_t next = count - first < most ? count - first : most;
         code = next > 1 ? batch_send(daemon, jobs + first, next, sent) : one_send(jobs[first], sent);
         if (code == -EMSGSIZE && next > 1) {

@@ -88,11 +88,17 @@ static int local_open_instead(struct scand *daemon)
 static int session_begin(struct scand *daemon, const char *path)
 {
     enum scand_local local;
+    bool small_here = false;
     SESSION_GUARD(daemon);
     int code = local_choose(daemon, &local);
     if (code == 0)
-        code = local == SCAND_LOCAL_ALWAYS ? local_open(daemon) : daemon_open(daemon, path);
-    return code == -ECONNREFUSED && local == SCAND_LOCAL_FALLBACK ? local_open_instead(daemon) : code;
+        code = near_choose(daemon, &small_here);
+    if (code)
+        return code;
+    code = local == SCAND_LOCAL_ALWAYS ? local_open(daemon) : daemon_open(daemon, path);
+    if (code == -ECONNREFUSED && local == SCAND_LOCAL_FALLBACK)
+        code = local_open_instead(daemon);
+    return code == 0 && small_here && !daemon->local ? near_prepare(daemon) : code;
 }
 
 int scand_connect_with(const struct scand_options *options, const char *path, const char *name, struct scand **out)
@@ -133,6 +139,7 @@ void scand_disconnect(struct scand *daemon)
     else
         session_finish(daemon);
     jobs_free(daemon);
+    near_finish(daemon);
     buffers_end(daemon);
     process_remove(daemon);
     session_free(daemon);

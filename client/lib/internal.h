@@ -44,7 +44,11 @@
 #ifndef RINGS_AFTER_JOBS
 #define RINGS_AFTER_JOBS 64 /* small jobs on a connection until it asks for rings, which take memory */
 #endif
-#define ERROR_SESSIONS 8 /* sessions whose last error a thread keeps */
+/* Samples of a job that this process computes in about the time that it takes to ask the daemon. libscand-local leaves
+ * to the daemon what takes longer for another reason. */
+#define NEAR_SAMPLES    2048
+#define JOBS_LOOKED_MAX 64 /* listed jobs that are looked at before a job is computed in this process */
+#define ERROR_SESSIONS  8  /* sessions whose last error a thread keeps */
 #ifndef BUFFERS_ENDED_MAX
 #define BUFFERS_ENDED_MAX 4096 /* buffers of ended sessions, kept for scand_buffer_release */
 #endif
@@ -136,7 +140,8 @@ struct mending {
     X(give_up_ms, OPTION_MS_MAX, RECONNECT_MS)        \
     X(spin_us, SPIN_US_MAX, SPIN_US)                  \
     X(local, SCAND_LOCAL_ALWAYS, SCAND_LOCAL_DEFAULT) \
-    X(rings, 1, 1)
+    X(rings, 1, 1)                                    \
+    X(small_jobs, SCAND_SMALL_JOBS_HERE, SCAND_SMALL_JOBS_DEFAULT)
 
 #define X(NAME, MOST, DEFAULT) uint32_t NAME;
 struct scand_options {
@@ -167,12 +172,14 @@ struct scand {
     uint64_t number;                   /* the session's number, never used twice */
     const struct local_library *local; /* NULL: there is a daemon */
     struct local *service;             /* without a daemon, the connection's service, which the connection owns */
-    struct connection *connection;     /* NULL: broken and not yet replaced */
-    bool is_up;                        /* the daemon knows this session's buffers and jobs */
-    int socket;                        /* the connection's, also before there is one; -1: none */
-    pid_t owner;                       /* the process that connected; 0 in a child */
-    struct scand *next;                /* links the process's sessions */
-    bool gone;                         /* no daemon came back; all jobs have ended */
+    struct near *near;                 /* with a daemon, what computes small jobs in this process, by */
+    const struct local_library *near_library; /* this library; both NULL: nothing does */
+    struct connection *connection;            /* NULL: broken and not yet replaced */
+    bool is_up;                               /* the daemon knows this session's buffers and jobs */
+    int socket;                               /* the connection's, also before there is one; -1: none */
+    pid_t owner;                              /* the process that connected; 0 in a child */
+    struct scand *next;                       /* links the process's sessions */
+    bool gone;                                /* no daemon came back; all jobs have ended */
     bool watches_output;
     int epoll;           /* descriptor that scand_fd shows; the sockets of all connections come and go in it */
     uint64_t generation; /* counts broken connections */
@@ -380,7 +387,11 @@ struct common_params {
 struct common_params job_common(struct scand_job *job);
 bool job_reads(const struct scand_job *job, const struct extent *extent);
 bool job_writes(const struct scand_job *job, const struct extent *extent);
+/* Lists a job, which may be done already. */
 void job_list(struct scand_job *job);
+/* True when the daemon would run the job, which is not listed yet, behind one that has not ended; or may, where that
+ * would take long to find out. */
+bool job_may_have_to_wait(const struct scand_job *job);
 /* Returns the job that has not ended at a place of a batch, or NULL. */
 struct scand_job *job_find(const struct scand *daemon, uint32_t msgid, uint32_t index);
 /* Calls a job's progress function, unless one of the session's is running: what that one does could otherwise go on
@@ -400,10 +411,15 @@ void jobs_free(struct scand *daemon);
 /* local.c */
 /* Chooses as the option says, or else the environment. */
 int local_choose(struct scand *daemon, enum scand_local *out);
+/* Finds libscand-local. Returns NULL with the session's error. */
+const struct local_library *local_find(struct scand *daemon);
 /* Directs the session's connections to the service in this process from now on. */
 int local_prepare(struct scand *daemon);
 /* Makes the connection; what it has on failure, session_drop ends. */
 int local_connect(struct scand *daemon);
+/* True when a message would bring the params as they are, with nothing for its reader to refuse: the library has
+ * checked the rest. A coefficient of -0 would be left out. */
+bool local_is_as_read(const struct msg_job_submit_params *params);
 /* Hands over a job without a message. Returns false where one has to be sent. */
 bool local_submit(const struct scand_job *job);
 /* Gives the result of a job that has ended, for which there is no message. Returns false if there is none. */
@@ -412,6 +428,15 @@ bool local_result(const struct scand *daemon, uint32_t *msgid, struct msg_job_su
 bool local_is_ready(const struct scand *daemon);
 /* Returns when the service is to be called, by clock_ms; INT64_MAX: it need not be, or there is a daemon. */
 int64_t local_due_ms(const struct scand *daemon);
+
+/* near.c */
+/* Chooses as the option says, or else the environment, whether small jobs are computed in this process. */
+int near_choose(struct scand *daemon, bool *here);
+/* Opens what computes them. */
+int near_prepare(struct scand *daemon);
+void near_finish(struct scand *daemon);
+/* Computes a job that is not listed yet, so that it is done. Returns false where it is for the daemon. */
+bool near_compute(struct scand_job *job);
 
 /* transport.c */
 /* Returns -ECHILD in a child of the process that connected, -ENOTCONN once scand_disconnect was called, else 0. */

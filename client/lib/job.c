@@ -89,7 +89,7 @@ static int submit(struct scand *daemon, struct submission what, scand_progress *
         return (int)status_from_errno(session_error(daemon)->code);
     /* The end of a long job is to be announced, since a thread that has slept so long is late to wake. */
     *job_common(job).ending = job_input_bytes(job) >= LONG_BYTES;
-    code = job_submit(job);
+    code = near_compute(job) ? 0 : job_submit(job);
     if (code) {
         free(job);
         return (int)status_from_errno(code);

@@ -24,10 +24,14 @@ void job_list(struct scand_job *job)
 {
     *job->daemon->jobs_end = job;
     job->daemon->jobs_end = &job->next;
-    if (!job->daemon->first_open)
+    if (job->done) {
+        job->daemon->has_news = job->daemon->is_watched;
+        return;
+    }
+    if (job->daemon->jobs_open++ == 0) {
         job->daemon->first_open = job;
-    if (job->daemon->jobs_open++ == 0)
         session_hears(job->daemon); /* the daemon's silence counts from now on */
+    }
     room_set(job->daemon);
 }
 
@@ -134,6 +138,16 @@ static bool jobs_conflict(const struct scand_job *a, const struct scand_job *b)
     for (uint32_t i = 0; i < a->operand_count; i++)
         if (a->operands[i].is_written ? job_reads(b, &a->operands[i].extent) || job_writes(b, &a->operands[i].extent)
                                       : job_writes(b, &a->operands[i].extent))
+            return true;
+    return false;
+}
+
+bool job_may_have_to_wait(const struct scand_job *job)
+{
+    const struct scand *daemon = job->daemon;
+    const struct scand_job *listed = daemon->jobs_open > 0 ? daemon->first_open : NULL;
+    for (unsigned looked = 0; listed; listed = listed->next)
+        if (++looked > JOBS_LOOKED_MAX || (!listed->done && jobs_conflict(job, listed)))
             return true;
     return false;
 }

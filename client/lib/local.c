@@ -74,7 +74,7 @@ static const struct local_library *library_open(struct scand *daemon)
     return library;
 }
 
-static const struct local_library *library_find(struct scand *daemon)
+const struct local_library *local_find(struct scand *daemon)
 {
     const struct local_library *library = &scand_local_library ? &scand_local_library : library_open(daemon);
     if (!library || strcmp(library->release, SCAND_VERSION_TEXT) == 0)
@@ -88,7 +88,7 @@ static const struct local_library *library_find(struct scand *daemon)
 
 int local_prepare(struct scand *daemon)
 {
-    daemon->local = library_find(daemon);
+    daemon->local = local_find(daemon);
     snprintf(daemon->path, sizeof daemon->path, "this process");
     daemon->options.spin_us = 0; /* small jobs are computed in the program's own calls */
     return daemon->local ? 0 : session_error(daemon)->code;
@@ -116,9 +116,7 @@ int local_connect(struct scand *daemon)
     return 0;
 }
 
-/* True when a message would bring the params as they are, with nothing for its reader to refuse: the library has
- * checked the rest. A coefficient of -0 would be left out. */
-static bool is_as_read(const struct msg_job_submit_params *params)
+bool local_is_as_read(const struct msg_job_submit_params *params)
 {
     return params->deadline_ms <= LIMIT_DEADLINE_MS && params->algorithm[0] == '\0' && params->then_count == 0 &&
            !(params->coefficient == 0 && signbit(params->coefficient));
@@ -127,7 +125,7 @@ static bool is_as_read(const struct msg_job_submit_params *params)
 bool local_submit(const struct scand_job *job)
 {
     const struct scand *daemon = job->daemon;
-    return daemon->local && job->method == METHOD_job_submit && is_as_read(&job->params.submit) &&
+    return daemon->local && job->method == METHOD_job_submit && local_is_as_read(&job->params.submit) &&
            !connection_has_output(daemon->connection) &&
            daemon->local->submit(daemon->service, job->pending.msgid, &job->params.submit);
 }

@@ -30,6 +30,10 @@ Where
 .B SCAND_FALLBACK=cpu
 is set and no daemon answers, they compute in their own process, with the same bits; see
 .BR scand_is_local .
+Where
+.B SCAND_SMALL_JOBS=here
+is set they compute small jobs themselves; see
+.BR scand_options_set .
 This page lists the calls; the header
 .I scand/scand.h
 has their arguments and results, the rules of who frees what, and an example.

@@ -17,6 +17,7 @@
 #include "daemon/core/service.h"
 #include "daemon/device/devices.h"
 #include "far.h"
+#include "near.h"
 #include "pipe.h"
 #include "protocol/clock.h"
 
@@ -472,4 +473,7 @@ __attribute__((visibility("default"))) const struct local_library scand_local_li
     .result = local_result,
     .is_ready = local_is_ready,
     .due_us = local_due_us,
+    .near_open = near_open,
+    .near_compute = near_compute,
+    .near_close = near_close,
 };

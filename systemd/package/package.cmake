@@ -77,7 +77,8 @@ set(CPACK_DEBIAN_LOCAL_PACKAGE_CONTROL_EXTRA ${folder}/runtime/triggers)
 set(CPACK_DEBIAN_LOCAL_DESCRIPTION "batched prefix sums in a program's own process
 libscand-local is what libscand opens where no daemon answers and the program,
 or SCAND_FALLBACK=cpu, wants its results all the same: they are computed on the
-processor, with the same bits.")
+processor, with the same bits. So are small jobs beside a daemon, where the
+program, or SCAND_SMALL_JOBS=here, says so.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libscand-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)

@@ -282,6 +282,20 @@ enum scand_local {
     SCAND_LOCAL_FALLBACK, /* in this process where no daemon answers */
     SCAND_LOCAL_ALWAYS,   /* no daemon is looked for */
 };
+/*
+ * With a daemon, too, a program may have its small jobs computed in its own process, on its own processor, in less time
+ * than it takes to ask the daemon: scans in one or two passes and reductions, also as tasks, of up to some 2,000
+ * samples of rows of one length in host memory, that are in no group, report no progress and name no algorithm. They
+ * have ended when they are submitted. A job that shares memory with one which has not ended, where either writes it,
+ * goes to the daemon behind that one; so does a job that is refused. Results, order and errors are the daemon's, which
+ * does not see these jobs: its lists, counters and quotas are without them. libscand-local is opened while connecting.
+ */
+enum scand_small_jobs {
+    SCAND_SMALL_JOBS_DEFAULT, /* as the environment says: SCAND_SMALL_JOBS=here is HERE; else, or unset, DAEMON */
+    SCAND_SMALL_JOBS_DAEMON,  /* by the daemon, as all others */
+    SCAND_SMALL_JOBS_HERE,    /* in this process */
+};
+
 /* 1 where a connection is to this process itself, 0 where it is to a daemon. */
 int scand_is_local(const struct scand *daemon);
 
@@ -298,6 +312,7 @@ int scand_is_local(const struct scand *daemon);
  * - rings: 1, the default: a program that sends many small jobs shares memory with the daemon for its messages, where
  *   the daemon has some for it; 0: all messages go through the socket.
  * - local: where to compute without a daemon: an enum scand_local, SCAND_LOCAL_DEFAULT by default.
+ * - small_jobs: where to compute small jobs: an enum scand_small_jobs, SCAND_SMALL_JOBS_DEFAULT by default.
  *
  * Other values and names get SCAND_INVALID. NULL stands for the defaults.
  */

@@ -11,7 +11,8 @@
 #define RETRY_MAX_MS     2000
 #define ROWS_AT_ONCE     32 /* rows of the daemon's lists that are asked for at once */
 
-/* Connects to a daemon. `patient`: calls wait for a daemon that is away. */
+/* Connects to a daemon. `patient`: calls wait for a daemon that is away. All jobs are the daemon's: people see them as
+ * one, and they report progress. */
 static int open_with(const char *socket_path, enum scand_local local, bool patient, struct scand **daemon,
                      struct error *error)
 {
@@ -19,6 +20,8 @@ static int open_with(const char *socket_path, enum scand_local local, bool patie
     int status = scand_options_create(&options);
     if (!status) {
         status = scand_options_set(options, "local", local);
+        if (!status)
+            status = scand_options_set(options, "small_jobs", SCAND_SMALL_JOBS_DAEMON);
         if (!status && !patient)
             status = scand_options_set(options, "reconnect_ms", 0);
         if (!status)
