@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterator, Optional, Sequence
 
 from ._ffi import ffi
 from ._library import lib, string
-from .connection import BUSY, Connection
+from .connection import BUSY, SMALL_JOBS, Connection
 from .errors import ScandError, error_of
 from .layout import Order
 from .memory import AnyArray, range_of, retire_block_of, trim_blocks
@@ -94,16 +94,30 @@ class Client:
     connects, for people who look at the daemon. A daemon that is busy is asked again for `patience_s` seconds; then
     BusyError is raised.
 
+    `small_jobs` is "here" where scans and reductions of up to some 2,000 samples are computed in this process, on its
+    processor and with the same bits, in less time than it takes to ask the daemon, which does not count them. They are
+    the daemon's with "daemon"; and with None, unless $SCAND_SMALL_JOBS is "here".
+
     Any thread may use a client. A child of fork makes a connection of its own. A pickled client connects where it is
     unpickled.
     """
 
-    def __init__(self, socket: Optional[str] = None, name: Optional[str] = None, *, patience_s: float = 60.0):
+    def __init__(
+        self,
+        socket: Optional[str] = None,
+        name: Optional[str] = None,
+        *,
+        patience_s: float = 60.0,
+        small_jobs: Optional[str] = None,
+    ):
         if not patience_s >= 0:
             raise ValueError(f"patience_s: {patience_s} is not a number of seconds from 0 on")
+        if small_jobs not in SMALL_JOBS:
+            raise ValueError(f'small_jobs: {small_jobs!r} is neither "here" nor "daemon", nor None')
         self.socket = socket
         self.name = name
         self.patience_s = patience_s
+        self.small_jobs = small_jobs
         self._begin()
         _clients.add(self)
 
@@ -130,10 +144,11 @@ class Client:
             os.close(self._wake)
 
     def __reduce__(self) -> tuple[Callable[..., Client], tuple[Any, ...]]:
-        return _restore, (self.socket, self.name, self.patience_s)
+        return _restore, (self.socket, self.name, self.patience_s, self.small_jobs)
 
     def __repr__(self) -> str:
-        return f"scand.Client({self.socket!r}, {self.name!r}, patience_s={self.patience_s!r})"
+        small_jobs = "" if self.small_jobs is None else f", small_jobs={self.small_jobs!r}"
+        return f"scand.Client({self.socket!r}, {self.name!r}, patience_s={self.patience_s!r}{small_jobs})"
 
     @property
     def is_local(self) -> bool:
@@ -149,7 +164,7 @@ class Client:
 
     def _connect(self) -> Connection:
         if self._connection is None:
-            self._connection = Connection(self.socket, self.name, self.patience_s)
+            self._connection = Connection(self.socket, self.name, self.patience_s, self.small_jobs)
         return self._connection
 
     def close(self) -> None:
@@ -447,8 +462,10 @@ def _poll(descriptors: tuple[int, ...], timeout_s: float) -> None:
     poller.poll(timeout_s * 1000)
 
 
-def _restore(socket: Optional[str], name: Optional[str], patience_s: float) -> Client:
-    return Client(socket, name, patience_s=patience_s)
+def _restore(
+    socket: Optional[str], name: Optional[str], patience_s: float, small_jobs: Optional[str] = None
+) -> Client:
+    return Client(socket, name, patience_s=patience_s, small_jobs=small_jobs)
 
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()

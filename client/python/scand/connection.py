@@ -74,17 +74,34 @@ def _set_form(tensor: Any, form: Tensor) -> None:
     tensor.dtype, tensor.rank, tensor.shape, tensor.strides = form.dtype, len(form.shape), form.shape, form.strides
 
 
+SMALL_JOBS = {
+    None: lib.SCAND_SMALL_JOBS_DEFAULT,
+    "daemon": lib.SCAND_SMALL_JOBS_DAEMON,
+    "here": lib.SCAND_SMALL_JOBS_HERE,
+}
+
+
+def _connected(socket: Optional[str], name: Optional[str], small_jobs: int) -> Any:
+    options, out = ffi.new("struct scand_options **"), ffi.new("struct scand **")
+    status = lib.scand_options_create(options)
+    if not status:
+        status = lib.scand_options_set(options[0], b"small_jobs", small_jobs) or lib.scand_connect_with(
+            options[0],
+            ffi.NULL if socket is None else os.fsencode(socket),
+            ffi.NULL if name is None else name.encode(),
+            out,
+        )
+        lib.scand_options_destroy(options[0])
+    if status:
+        raise error_of(status, string(lib.scand_connect_message()))
+    return out[0]
+
+
 class Connection:
     """Raises ScandError where libscand reports a failure."""
 
-    def __init__(self, socket: Optional[str], name: Optional[str], patience_s: float):
-        out = ffi.new("struct scand **")
-        status = lib.scand_connect(
-            ffi.NULL if socket is None else os.fsencode(socket), ffi.NULL if name is None else name.encode(), out
-        )
-        if status:
-            raise error_of(status, string(lib.scand_connect_message()))
-        self.daemon = out[0]
+    def __init__(self, socket: Optional[str], name: Optional[str], patience_s: float, small_jobs: Optional[str] = None):
+        self.daemon = _connected(socket, name, SMALL_JOBS[small_jobs])
         self.descriptor: int = lib.scand_fd(self.daemon)  # readable when there is something to take in
         self.is_closed = False
         self.made = 0  # buffers, but imports

@@ -304,6 +304,26 @@ class Processes(PackageTest):
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
         self.assertEqual(job.result()[0, -1], 1 << 22)
 
+    def test_small_jobs_here(self):
+        """The daemon does not see small jobs of a client that computes them; larger ones it does."""
+        x, client = whole_numbers((3, 500)), scand.Client(small_jobs="here")
+        self.addCleanup(client.close)
+
+        def daemon_jobs(shape):
+            with self.daemon.client() as other:
+                before = other.call("server.stats")["jobs_done"]
+                given = np.resize(x, shape)
+                self.same(scand.cumsum(given, client=client), np.cumsum(given, -1))
+                self.same(scand.reduce(given, "max", client=client), given.max(-1))
+                return other.call("server.stats")["jobs_done"] - before
+
+        self.assertEqual(daemon_jobs((3, 500)), 0)
+        self.assertEqual(daemon_jobs((3, 5000)), 2)
+        again = pickle.loads(pickle.dumps(client))
+        self.assertEqual(repr(again), "scand.Client(None, None, patience_s=60.0, small_jobs='here')")
+        with self.assertRaisesRegex(ValueError, 'small_jobs: .there. is neither "here" nor "daemon"'):
+            scand.Client(small_jobs="there")
+
     def test_pickle(self):
         client = scand.Client(self.daemon.socket, "pickled", patience_s=3)
         again = pickle.loads(pickle.dumps(client))
