@@ -1,9 +1,10 @@
 /*
  * Small jobs through a daemon: the time until one of 1,000 samples comes back, also without a daemon, and how many of
  * them eight processes get done that do not wait for each, sums and maxima, with a message for each and with one for
- * several.
+ * several; and the same where the programs compute small jobs themselves.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -173,6 +174,23 @@ static int measure_pipelines(struct bench_table *table, struct pipelined pipelin
     return r;
 }
 
+/* Clients of a daemon that compute small jobs themselves. */
+static int measure_here(struct bench_table *table, const char *socket)
+{
+    const struct pipelined sums = {socket, SCAND_OPERATOR_SUM};
+    double times_ms[ROUND_TRIPS];
+    setenv("SCAND_SMALL_JOBS", "here", 1);
+    int r = client_round_trips(socket, SAMPLES, times_ms, ROUND_TRIPS);
+    if (!r)
+        add_times(table, "small job in the program", times_ms, 0);
+    if (!r)
+        r = measure_pipelines(table, sums, "1000 of 8 clients in their programs", pipeline);
+    if (!r)
+        r = measure_pipelines(table, sums, "the same in batches of 32", pipeline_batches);
+    unsetenv("SCAND_SMALL_JOBS");
+    return r;
+}
+
 int bench_small(struct bench_table *table, const struct service *service)
 {
     const char *socket = service->server.socket;
@@ -189,5 +207,7 @@ int bench_small(struct bench_table *table, const struct service *service)
         r = measure_pipelines(table, sums, "1000 small jobs of 8 pipelining clients", pipeline);
     if (!r)
         r = measure_pipelines(table, maxima, "the same of maxima", pipeline);
-    return r ? r : measure_pipelines(table, sums, "sums in batches of 32", pipeline_batches);
+    if (!r)
+        r = measure_pipelines(table, sums, "sums in batches of 32", pipeline_batches);
+    return r ? r : measure_here(table, socket);
 }
