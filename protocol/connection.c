@@ -14,10 +14,7 @@
 #include "walk.h"
 
 /* A message's own descriptors and those of the next, whose beginning can arrive together with its end. */
-#define INBOX_FDS (2 * LIMIT_MESSAGE_FDS)
-/* The most that one recvmsg can bring on Linux. */
-#define SCM_FDS 253
-
+#define INBOX_FDS         (2 * LIMIT_MESSAGE_FDS)
 #define OUTBOX_STEP_BYTES KIB(4)
 #define OUTBOX_KEEP_BYTES KIB(64)
 
@@ -29,8 +26,10 @@ struct inbox {
     size_t required_bytes; /* least bytes of the message at start */
     bool filled;           /* by the latest recvmsg, or descriptors ended it: more may have arrived */
     size_t fd_count;
+    size_t lost_count;
     uint8_t bytes[LIMIT_MESSAGE_BYTES];
     int fds[INBOX_FDS];
+    int lost[LOST_FDS]; /* descriptors that no message can have, of the first read that brought some */
 };
 
 struct outbox {
@@ -123,14 +122,28 @@ void connection_destroy(struct connection *connection)
     if (!connection)
         return;
     fds_close(connection->in.fds, connection->in.fd_count);
+    fds_close(connection->in.lost, connection->in.lost_count);
     parcels_close(connection->out.parcels, connection->out.parcel_count);
     free(connection->out.bytes);
     rings_destroy(connection->rings);
     if (connection->carrier)
         connection->carrier->close(connection->context);
-    else
+    else if (connection->fd >= 0)
         close(connection->fd);
     connection_free(connection);
+}
+
+int connection_end(struct connection *connection)
+{
+    const int fd = connection->fd;
+    int unread = 0;
+    if (fd < 0)
+        return -1;
+    shutdown(fd, SHUT_RDWR); /* nothing more comes in, so that it is known what has */
+    if (ioctl(fd, FIONREAD, &unread) || unread == 0)
+        return -1;
+    connection->fd = -1;
+    return fd;
 }
 
 int connection_fd(const struct connection *connection)
@@ -138,11 +151,22 @@ int connection_fd(const struct connection *connection)
     return connection->fd;
 }
 
-/* Takes over the descriptors that came at once: all of them, or none. */
+/* Keeps descriptors that no message can have: the connection's owner is to end with the first of them. */
+static void inbox_lose_fds(struct inbox *in, const int *fds, size_t count)
+{
+    if (in->lost_count > 0) {
+        fds_close(fds, count);
+        return;
+    }
+    memcpy(in->lost, fds, count * sizeof fds[0]);
+    in->lost_count = count;
+}
+
+/* Takes over the descriptors that came at once, for messages: all of them, or none. */
 static int inbox_add_fds(struct inbox *in, const int *fds, size_t count)
 {
     if (count > LIMIT_MESSAGE_FDS || count > INBOX_FDS - in->fd_count) {
-        fds_close(fds, count);
+        inbox_lose_fds(in, fds, count);
         return -EBADF;
     }
     memcpy(in->fds + in->fd_count, fds, count * sizeof fds[0]);
@@ -153,7 +177,7 @@ static int inbox_add_fds(struct inbox *in, const int *fds, size_t count)
 /* Takes over the descriptors of one recvmsg: all of them, or none. */
 static int inbox_add_parts(struct inbox *in, struct msghdr *header)
 {
-    int fds[SCM_FDS];
+    int fds[LOST_FDS];
     size_t count = 0;
     for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part; part = CMSG_NXTHDR(header, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
@@ -163,7 +187,7 @@ static int inbox_add_parts(struct inbox *in, struct msghdr *header)
         count += size / sizeof fds[0];
     }
     if (header->msg_flags & MSG_CTRUNC) {
-        fds_close(fds, count);
+        inbox_lose_fds(in, fds, count);
         return -EMFILE;
     }
     return inbox_add_fds(in, fds, count);
@@ -206,7 +230,7 @@ static int receive_socket(struct connection *connection, size_t size)
 {
     struct inbox *in = &connection->in;
     union {
-        char bytes[CMSG_SPACE(SCM_FDS * sizeof(int))];
+        char bytes[CMSG_SPACE(LOST_FDS * sizeof(int))];
         struct cmsghdr align;
     } control;
     struct iovec space = {in->bytes + in->end, size};
@@ -367,6 +391,15 @@ int connection_pop_fds(struct connection *connection, int *fds, size_t count)
 size_t connection_fd_count(const struct connection *connection)
 {
     return connection->in.fd_count;
+}
+
+size_t connection_take_lost(struct connection *connection, int *fds)
+{
+    struct inbox *in = &connection->in;
+    const size_t count = in->lost_count;
+    memcpy(fds, in->lost, count * sizeof fds[0]);
+    in->lost_count = 0;
+    return count;
 }
 
 /* Makes room for `size` more bytes at the end. */

@@ -42,8 +42,9 @@ struct connection *connection_create_on(const struct carrier *carrier, void *con
  * Reads what has arrived, at most LIMIT_FIRST_READ_BYTES the first time and what its buffer holds later. Returns the
  * number of bytes, 0 at the end of the stream, -EAGAIN when there is nothing now, -EMFILE when descriptors were lost
  * because the process has no room for more, -EBADF when more descriptors arrived than a message may announce, or
- * another -errno. After -EMFILE and -EBADF the bytes have been taken in and the descriptors that came with them are
- * closed. -ENOBUFS: nothing more fits before the messages that are complete have been consumed.
+ * another -errno. After -EMFILE and -EBADF the bytes have been taken in, and the descriptors that came with them belong
+ * to no message (connection_take_lost). -ENOBUFS: nothing more fits before the messages that are complete have been
+ * consumed.
  */
 int connection_receive(struct connection *connection);
 
@@ -70,6 +71,15 @@ uint64_t connection_arrived_bytes(const struct connection *connection);
 int connection_pop_fds(struct connection *connection, int *fds, size_t count);
 /* Descriptors that have arrived and were not taken. */
 size_t connection_fd_count(const struct connection *connection);
+
+/* Moves descriptors that belong to no message to fds, LOST_FDS at most, the caller's from then on. Returns how many.
+ * The end of a descriptor may take as long as its sender likes, so whoever serves others does not leave it to
+ * connection_destroy. */
+#define LOST_FDS 253 /* the most that one recvmsg can bring on Linux */
+size_t connection_take_lost(struct connection *connection, int *fds);
+/* Ends the socket, both ways. Returns it, the caller's from then on, where something waits in it that was not read:
+ * descriptors perhaps, which end with it. -1: nothing does, and connection_destroy closes it. */
+int connection_end(struct connection *connection);
 
 /* Queues one message with its descriptors (duplicated; the caller keeps its own), or nothing: -ENOBUFS when more than
  * LIMIT_OUTBOX_BYTES, or LIMIT_OUTBOX_FDS, would wait; -EMFILE when the process has no room for the duplicates. */

@@ -97,15 +97,28 @@ static void service_unlink(struct service *service, struct client *client)
     clients_count(client, -1);
 }
 
-/* Drops descriptors that no message has taken. */
+static void drop_fds(struct client *client, const int *fds, size_t count)
+{
+    for (size_t at = 0; at < count; at += LIMIT_MESSAGE_FDS) {
+        const size_t left = count - at;
+        descriptors_drop(client->service, client->user, fds + at, left < LIMIT_MESSAGE_FDS ? left : LIMIT_MESSAGE_FDS);
+    }
+}
+
+/* Drops descriptors that no message has taken, and those that wait in the socket, with the socket: the end of a
+ * descriptor may last for as long as its sender likes. */
 static void drop_arrived(struct client *client)
 {
-    int fds[LIMIT_MESSAGE_FDS];
+    int fds[LOST_FDS];
     size_t count;
+    drop_fds(client, fds, connection_take_lost(client->connection, fds));
+    const int socket = connection_end(client->connection);
+    if (socket >= 0)
+        drop_fds(client, &socket, 1);
     while ((count = connection_fd_count(client->connection)) > 0) {
         count = count < LIMIT_MESSAGE_FDS ? count : LIMIT_MESSAGE_FDS;
         connection_pop_fds(client->connection, fds, count);
-        descriptors_drop(client->service, client->user, fds, count);
+        drop_fds(client, fds, count);
     }
 }
 

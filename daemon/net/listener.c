@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/core/memory/descriptors.h"
 #include "daemon/process/log.h"
 #include "peer.h"
 #include "protocol/clock.h"
@@ -59,7 +60,7 @@ static struct user *listener_welcome(struct listener *listener, int fd)
     if (left || service_is_full(service, who.uid)) {
         if (!left)
             log_turned_away(who.uid, service->clients_most);
-        close(fd);
+        descriptors_turn_away(service, who.uid, fd);
         return user_find(&service->users, who.uid);
     }
     struct connection *connection = connection_create(fd);
@@ -68,7 +69,10 @@ static struct user *listener_welcome(struct listener *listener, int fd)
     struct client *client = service_open(service, connection, who.uid);
     if (!client) {
         log_turned_away(who.uid, service->clients_most);
+        const int waiting = connection_end(connection);
         connection_destroy(connection);
+        if (waiting >= 0)
+            descriptors_turn_away(service, who.uid, waiting);
         return user_find(&service->users, who.uid);
     }
     client->pid = who.pid;

@@ -37,8 +37,8 @@ static void awake_forget(struct peer *peer)
         *at = peer->next_awake;
 }
 
-/* Closes the peer after sending its client as many answers as the socket takes. Closing the socket removes it from the
- * epoll set. */
+/* Closes the peer after sending its client as many answers as the socket takes. A thread may close the socket later, so
+ * it leaves the epoll set here. */
 static void close_client(struct peer *peer, bool wipes)
 {
     if (!peer->client)
@@ -49,6 +49,7 @@ static void close_client(struct peer *peer, bool wipes)
         service_wipe_rings(client);
     flush_forget(peer);
     awake_forget(peer);
+    epoll_ctl(peer->listener->epoll_fd, EPOLL_CTL_DEL, connection_fd(client->connection), NULL);
     peer->client = NULL;
     *peer->link = peer->next;
     if (peer->next)

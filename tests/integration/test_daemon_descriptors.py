@@ -4,17 +4,21 @@
 test_daemon_descriptors.py SCAND [unittest's arguments]
 """
 
+import contextlib
 import fcntl
 import os
+import signal
 import socket
+import struct
 import tempfile
 import unittest
 
-from daemons import DEVICE, DaemonTest, main
+from daemons import DEVICE, ON_CPU, Daemon, DaemonTest, main
 from stalled import Stalled
 from wire import Failure, Raw, eventually, memfd, pack, pack_f32, scan, tensor, unpack_f32
 
 LARGE = 16 << 20  # a segment of the pool, which has four of them
+PING = pack([0, 7, "server.ping", [{}]])
 PAGE = os.sysconf("SC_PAGESIZE")
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
@@ -226,6 +230,74 @@ class Held(DescriptorTest):
         stalled.end()
         kept = client.fds
         self.assertTrue(eventually(lambda: sum(os.fstat(fd).st_blocks == 0 for fd in kept) >= 2))
+
+
+class Lingering(DescriptorTest):
+    """Descriptors whose last close takes as long as their sender likes: of a TCP socket with unsent bytes and SO_LINGER.
+    Whatever becomes of them, the loop does not wait for that."""
+
+    def lingering(self):
+        """A socket whose last close waits until the test ends."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            out = socket.create_connection(server.getsockname())
+            held, _ = server.accept()
+        self.addCleanup(out.close)
+        self.addCleanup(held.close)  # before
+        out.setblocking(False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                out.send(bytes(1 << 16))
+        out.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
+        return out
+
+    def test_too_many_at_once(self):
+        client = self.client()
+        out = self.lingering()
+        socket.send_fds(client.socket, [b"\x94"], [out.fileno()] * 200)
+        out.close()
+        self.assertTrue(client.is_closed())
+        self.neighbour.call("server.ping")
+
+    def test_left_in_the_socket(self):
+        client, out = self.client(), self.lingering()
+        client.socket.settimeout(1)
+        with self.assertRaises(TimeoutError):  # answers that nobody reads
+            while True:
+                client.socket.sendall(PING * 100)
+        client.socket.setblocking(False)
+        while not self.is_sent(client, out):
+            with contextlib.suppress(BlockingIOError):
+                client.socket.recv(1 << 16)
+        out.close()
+        client.close()
+        self.assertTrue(eventually(lambda: self.neighbour.call("server.stats")["clients_open"] == 1))
+
+    def is_sent(self, client, out):
+        try:
+            return socket.send_fds(client.socket, [b"x"], [out.fileno()])
+        except BlockingIOError:
+            return 0
+
+    def test_turned_away(self):
+        """A connection beyond the quota, and beyond those that are told so, is closed with what waits in it."""
+        out = self.lingering()
+        with contextlib.ExitStack() as opened:
+            daemon = opened.enter_context(Daemon(*ON_CPU, "--quota-connections", "1"))
+            neighbour = opened.enter_context(daemon.client())
+            connections = [opened.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(9)]
+            for connection in connections[:-1]:
+                connection.connect(daemon.socket)
+            neighbour.call("server.ping")
+            worker = daemon.worker()
+            os.kill(worker, signal.SIGSTOP)
+            connections[-1].connect(daemon.socket)
+            socket.send_fds(connections[-1], [b"x"], [out.fileno()])
+            out.close()
+            os.kill(worker, signal.SIGCONT)
+            neighbour.call("server.ping")
+            self.assertTrue(eventually(lambda: "was turned away" in daemon.log_text()))
+            neighbour.call("server.ping")
+            self.doCleanups()
 
 
 class Kinds(DescriptorTest):

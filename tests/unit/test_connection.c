@@ -337,6 +337,16 @@ static void the_most_descriptors(void)
     pair_destroy(&pair);
 }
 
+/* Closes descriptors that belong to no message. Returns how many there were. */
+static size_t close_lost(struct connection *connection)
+{
+    int lost[LOST_FDS];
+    const size_t count = connection_take_lost(connection, lost);
+    for (size_t i = 0; i < count; i++)
+        close(lost[i]);
+    return count;
+}
+
 static void more_descriptors_than_a_message_may_have(void)
 {
     int peer, fds[253];
@@ -346,9 +356,12 @@ static void more_descriptors_than_a_message_may_have(void)
         fds[i] = peer;
     CHECK_EQ(bare_send(peer, "\x01", 1, fds, LIMIT_MESSAGE_FDS + 1), 1);
     CHECK_EQ(connection_receive(connection), -EBADF);
+    CHECK_EQ(fds_open(), before + LIMIT_MESSAGE_FDS + 1);
     CHECK_EQ(bare_send(peer, "\x01", 1, fds, 253), 1);
-    CHECK_EQ(connection_receive(connection), -EBADF);
+    CHECK_EQ(connection_receive(connection), -EBADF); /* these are closed: the connection should have ended before */
     CHECK_EQ(connection_fd_count(connection), 0);
+    CHECK_EQ(close_lost(connection), LIMIT_MESSAGE_FDS + 1);
+    CHECK_EQ(close_lost(connection), 0);
     CHECK_EQ(fds_open(), before);
     /* Two messages' worth may wait, not three. */
     for (int i = 0; i < 3; i++) {
@@ -356,10 +369,31 @@ static void more_descriptors_than_a_message_may_have(void)
         CHECK_EQ(connection_receive(connection), i < 2 ? 1 : -EBADF);
     }
     CHECK_EQ(connection_fd_count(connection), 2 * LIMIT_MESSAGE_FDS);
-    CHECK_EQ(fds_open(), before + 2 * LIMIT_MESSAGE_FDS);
+    CHECK_EQ(fds_open(), before + 3 * LIMIT_MESSAGE_FDS);
     connection_destroy(connection); /* with those that nobody took */
     CHECK_EQ(fds_open(), before - 1);
     close(peer);
+}
+
+/* Whatever waits in a socket, descriptors perhaps, ends with it, and nothing more comes in. */
+static void the_end_of_a_socket(void)
+{
+    for (int unread = 0; unread < 2; unread++) {
+        int peer;
+        struct connection *connection = bare_create(&peer);
+        const int fd = connection_fd(connection);
+        CHECK_EQ(bare_send(peer, "\x01\x02", 2, &peer, 1), 2);
+        if (!unread)
+            CHECK_EQ(connection_receive(connection), 2);
+        CHECK_EQ(connection_end(connection), unread ? fd : -1);
+        CHECK(send(peer, "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
+        CHECK_EQ(connection_end(connection), -1);
+        connection_destroy(connection);
+        CHECK_EQ(fcntl(fd, F_GETFD) >= 0, unread);
+        if (unread)
+            close(fd);
+        close(peer);
+    }
 }
 
 static void no_room_for_descriptors(void)
@@ -381,6 +415,7 @@ static void no_room_for_descriptors(void)
         CHECK_EQ(connection_receive(connection), -EMFILE);
         CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
         CHECK_EQ(connection_fd_count(connection), 0);
+        CHECK(close_lost(connection) <= room);
         CHECK_EQ(fds_open(), before);
         const uint8_t *bytes;
         size_t size;
@@ -651,6 +686,7 @@ static const struct test tests[] = {
     TEST(descriptors_do_not_come_early),
     TEST(the_most_descriptors),
     TEST(more_descriptors_than_a_message_may_have),
+    TEST(the_end_of_a_socket),
     TEST(no_room_for_descriptors),
     TEST(no_room_to_duplicate),
     TEST(partial_sends),

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,4 +119,19 @@ void descriptors_drop(struct service *service, struct user *user, const int *fds
         service_defer(service, user, &slow->work);
     if (unknown)
         service_read(service, user, &unknown->work);
+}
+
+void descriptors_turn_away(struct service *service, uid_t uid, int fd)
+{
+    const bool has_room = service->lent_fds.used < service->lent_fds.most;
+    int unread = 0;
+    shutdown(fd, SHUT_RDWR);
+    struct user *user =
+        has_room && ioctl(fd, FIONREAD, &unread) == 0 && unread > 0 ? user_acquire(&service->users, uid) : NULL;
+    if (!user) {
+        close(fd);
+        return;
+    }
+    descriptors_drop(service, user, &fd, 1);
+    user_unhold(user);
 }
