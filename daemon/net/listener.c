@@ -58,9 +58,12 @@ static struct user *listener_welcome(struct listener *listener, int fd)
     }
     const bool left = has_left(fd);
     if (left || service_is_full(service, who.uid)) {
-        if (!left)
+        if (left) { /* and nothing waits in it */
+            close(fd);
+        } else {
             log_turned_away(who.uid, service->clients_most);
-        descriptors_turn_away(service, who.uid, fd);
+            descriptors_turn_away(service, who.uid, fd);
+        }
         return user_find(&service->users, who.uid);
     }
     struct connection *connection = connection_create(fd);
