@@ -66,14 +66,31 @@ DEVICE struct affine_item affine_item_at(const struct affine_each_plan &plan, ui
  * be asked for in the order of a pass. A thread block begins with begin().
  */
 
+/* True where maps travel without what they multiply by: with one coefficient that depends only on how many leaves a map
+ * stands for. f2 has too many steps; f32 and f64 wait for memory. */
+template <class T> constexpr bool affine_by_terms = std::is_same<T, struct f2>::value;
+
+/* What 1 to 32 full leaves multiply by, as the network makes it; in shared memory. */
+template <class T> DEVICE T *affine_leaf_powers()
+{
+    __shared__ T powers[WARP];
+    return powers;
+}
+
 /* One for all samples, of which nothing is read. */
 template <class T> struct affine_one : affine_powered<T> {
     using plan = struct affine_one_plan;
     static const int vectors = 0;
+    static const bool by_terms = affine_by_terms<T>;
 
     DEVICE void begin(const plan &plan)
     {
-        affine_begin(affine_factor<T>(plan));
+        if constexpr (!by_terms) {
+            affine_begin(affine_factor<T>(plan));
+        } else if (threadIdx.x < WARP) {
+            const affine_map<T> leaf = {T{}, affine_power(affine_factor<T>(plan), ORDER_LEAF)};
+            affine_leaf_powers<T>()[threadIdx.x] = group_scan<affine_sum<T>, false>(leaf, WARP - 1).factor;
+        }
     }
     __device__ __forceinline__ affine_one(const plan &plan, const struct affine_item *, int, uint4 *)
         : affine_powered<T>{affine_factor<T>(plan)}
@@ -89,6 +106,7 @@ template <class T> struct affine_one : affine_powered<T> {
 struct affine_varying {
     using plan = struct affine_each_plan;
     static const int vectors = 0;
+    static const bool by_terms = false;
 
     DEVICE void begin(const plan &)
     {
@@ -119,6 +137,22 @@ template <class T, class Read> struct affine_each : affine_numbers<T, Read> {
     }
 };
 
+/* The network over the leaves of a tile, of terms. What joins those before it stands for full leaves. A map that begins
+ * with another leaf is the first that a pass meets, so that nobody asks what it multiplies by. */
+template <class T, bool Backward> DEVICE affine_map<T> affine_scan_terms(T term, int last)
+{
+    const T *powers = affine_leaf_powers<T>();
+#pragma unroll
+    for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
+        T before;
+        const bool there = lane_before<Backward>(term, &before, distance, last);
+        int full = distance - 1;
+        pin(full); /* all five would not fit the registers */
+        term = sum_choose<affine_term<T>>(there, affine_apply(powers[full], before, term), term);
+    }
+    return {term, powers[Backward ? (last - lane_index()) & (WARP - 1) : lane_index()]};
+}
+
 /* A pass over an order block, as block_pass. */
 template <class T, bool Backward, class Sample, class Factors>
 DEVICE void affine_pass(Sample x[ORDER_LEAF], const Factors &factors, int length, int warp, bool exclusive,
@@ -129,7 +163,10 @@ DEVICE void affine_pass(Sample x[ORDER_LEAF], const Factors &factors, int length
     const int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
     const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
     affine_map<T> sum = affine_leaf_total<T, Backward>(x, factors.template leaf<Backward>(), end);
-    sum = group_scan<Sum, Backward>(sum, leaves - 1);
+    if constexpr (Factors::by_terms)
+        sum = affine_scan_terms<T, Backward>(sum.term, leaves - 1);
+    else
+        sum = group_scan<Sum, Backward>(sum, leaves - 1);
     if (lane_index() == (Backward ? 0 : leaves - 1))
         shared->totals[warp] = sum;
     const carry<Sum> inner = group_before<Sum, Backward>(sum, leaves - 1);

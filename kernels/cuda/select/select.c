@@ -142,7 +142,7 @@ static const struct row {
     /* With one coefficient, on an H100: rows of 57,001 samples 0.86 / 0.65 / 0.33, of 100,000 0.89 / 0.59 / 0.31; as AFFINE_PREFETCH 0.38 / 0.30 / 0.19
      * and 0.41 / 0.33 / 0.21. */
     PATH(ANY_CLUSTER,                  AFFINE_MAPS,    NONE,   NONE,   NONE,   NONE, 262144,   NONE,   NONE),
-    /* Rows of 10,000 samples with one coefficient 0.90 / 0.65 / 0.28 by the kernel before, on an H100 0.97 / 0.95 / 0.53, with one for each sample 1.00 / 0.80 / 0.38; as AFFINE 0.15 / 0.12 / 0.11. */
+    /* Rows of 10,000 samples with one coefficient 0.90 / 0.65 / 0.28 by the kernel before, on an H100 0.97 / 0.95 / 0.59, with one for each sample 1.00 / 0.80 / 0.38; as AFFINE 0.15 / 0.12 / 0.11. */
     PATH(AFFINE_PREFETCH,              0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* Along axis 0 0.46 / 0.32 / 0.18, as AFFINE 0.07. */
     PATH(COLUMNS_DIRECT_AFFINE,        0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
