@@ -37,6 +37,7 @@ static const struct bench_case cases[] = {
     {SUM,    F32, "fb",    333333,       300, 0,      ROWS,    1,       {0}},
     {SUM,    F32, "fb",    200000,       500, 0,      ROWS,    1,       {0}},
     {SUM,    F32, "fb",    200000,       500, HEADER, ROWS,    1,       {0}}, /* warp per row */
+    {SUM,    F32, "fb",    142857,       700, 0,      ROWS,    1,       {0}},
     {SUM,    F32, "fb",    100000,      1000, HEADER, ROWS,    1,       {0}},
     {SUM,    F32, "fb",     66666,      1500, 0,      ROWS,    1,       {0}},
     {SUM,    F32, "f",      10000,     10000, 0,      COLUMNS, 1,       {0}}, /* columns by TMA */

@@ -49,6 +49,32 @@ static void short_rows(const struct group *group)
         }
 }
 
+/* Many rows of more than half a tile, likewise, with every number of samples in the last leaf. Of f2 a tile of lanes
+ * may need other sums than those before it that have parts of the same rows. */
+static void rows_of_tiles(const struct group *group)
+{
+    static const uint64_t list[] = {256, 257, 273, 288, 300, 303, 305, 320, 337, 352, 353, 384, 385, 401, 449,  481,
+                                    500, 512, 513, 527, 528, 544, 561, 600, 641, 673, 700, 705, 768, 769, 1007, 1024};
+    static const enum fill fills[] = {FILL_SPREAD, FILL_SPECIALS, FILL_ENDS, FILL_ZEROS};
+    const struct scan_rule rules[] = {
+        rule_of("fb", INCLUSIVE, F2, D32, D32),  rule_of("bf", INCLUSIVE, F2, D32, D32),
+        rule_of("bf", EXCLUSIVE, F2, D32, D32),  rule_of("f", INCLUSIVE, F2, D32, D32),
+        rule_of("bb", EXCLUSIVE, F64, D32, D32), rule_of("fb", EXCLUSIVE, F64, D32, D32),
+        rule_of("b", EXCLUSIVE, F64, D32, D32),  rule_of("fb", INCLUSIVE, F64, D32, D32),
+    };
+    for (size_t i = 0; i < COUNT(list) * COUNT(rules) * COUNT(fills); i++) {
+        const uint64_t length = list[i / COUNT(fills) / COUNT(rules)];
+        struct scan_case c = case_of(23, length, rules[i / COUNT(fills) % COUNT(rules)]);
+        c.fill = fills[i % COUNT(fills)];
+        c.input.offset = (unsigned)(length + i) % 8 * 4;
+        c.output.offset = (c.input.offset + (unsigned)(i % 3) * 16) % 32;
+        c.in_place = i % 7 == 0;
+        c.first = length % 3;
+        c.count = c.shape[0] - c.first;
+        check_some(group, &c);
+    }
+}
+
 /* Rows of up to four tiles between headers, from every word of 16 bytes on, the same one or another at the output. */
 static void rows_between_headers(const struct group *group)
 {
@@ -649,6 +675,7 @@ static void small(const struct group *group)
 #define DRIVER_SUITES(NAME)           \
     SUITE(NAME, lengths)              \
     SUITE(NAME, short_rows)           \
+    SUITE(NAME, rows_of_tiles)        \
     SUITE(NAME, rows_between_headers) \
     SUITE(NAME, long_rows)            \
     SUITE(NAME, layouts)              \
@@ -661,11 +688,11 @@ static void small(const struct group *group)
     SUITE(NAME, wide_columns)         \
     SUITE(NAME, ragged)               \
     SUITE(NAME, ragged_dtypes)
-#define DRIVER_TESTS(NAME)                                                                                    \
-    TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_rows_between_headers), TEST(NAME##_long_rows), \
-        TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), TEST(NAME##_slots), TEST(NAME##_long_layouts),      \
-        TEST(NAME##_batches), TEST(NAME##_bundles), TEST(NAME##_long_columns), TEST(NAME##_wide_columns),     \
-        TEST(NAME##_ragged), TEST(NAME##_ragged_dtypes),
+#define DRIVER_TESTS(NAME)                                                                                        \
+    TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_rows_of_tiles), TEST(NAME##_rows_between_headers), \
+        TEST(NAME##_long_rows), TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), TEST(NAME##_slots),             \
+        TEST(NAME##_long_layouts), TEST(NAME##_batches), TEST(NAME##_bundles), TEST(NAME##_long_columns),         \
+        TEST(NAME##_wide_columns), TEST(NAME##_ragged), TEST(NAME##_ragged_dtypes),
 
 /* Suites on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \

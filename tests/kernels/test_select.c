@@ -165,7 +165,20 @@ static void short_rows(void)
     PATH(WARP_PER_ROWS, .length = 511, .accumulator = IN_F64, .wide = true);
     PATH(WARP_PER_ROW, .length = 513);
     PATH(WARP_PER_ROWS, .length = 256, .accumulator = IN_F2);
-    PATH(WARP_PER_ROW, .length = 257, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 257, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 336, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROW, .length = 337, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROW, .length = 513, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 384, .accumulator = IN_F2, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROW, .length = 385, .accumulator = IN_F2);
+    PATH(WARP_PER_ROW, .length = 512, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 513, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 768, .accumulator = IN_F2);
+    PATH(WARP_PER_ROW, .length = 769, .accumulator = IN_F2);
+    PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F2, .gap = 4);
+    PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F2, .input_at = 4);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 300, .accumulator = IN_F2, .input_at = 4, .output_at = 20);
+    PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F64, .wide = true, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(WARP_PER_ROW, .length = 1536);
     PATH(BLOCK_PER_ROW, .length = 1537);
     PATH(WARP_PER_ROWS, .length = 5, .input_at = 4);
@@ -464,6 +477,8 @@ static void no_room(void)
 {
     TRIES(((struct rows){.length = 5}), SELECT_THREAD_PER_ROW_PREFETCH, SELECT_WARP_PER_ROWS, SELECT_THREAD_PER_ROW,
           SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
+    TRIES(((struct rows){.length = 300, .accumulator = IN_F2}), SELECT_WARP_PER_ROWS_SERIAL, SELECT_WARP_PER_ROW,
+          SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 1024}), SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH,
           SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 20000}), SELECT_CLUSTER_PER_ROW, SELECT_GRID_PER_ROW_ONE_LAUNCH,
@@ -512,6 +527,13 @@ static void forced_paths(void)
     FORCED(WARP_PER_ROWS, .length = 512, .accumulator = IN_F2);
     UNFIT(WARP_PER_ROWS, .length = 513);
     UNFIT(WARP_PER_ROWS, .length = 16, .gap = 4);
+    FORCED(WARP_PER_ROWS_SERIAL, .length = 1, .accumulator = IN_F2);
+    FORCED(WARP_PER_ROWS_SERIAL, .length = 1024, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    UNFIT(WARP_PER_ROWS_SERIAL, .length = 1025, .accumulator = IN_F2);
+    UNFIT(WARP_PER_ROWS_SERIAL, .length = 300);
+    UNFIT(WARP_PER_ROWS_SERIAL, .length = 300, .accumulator = IN_F64);
+    UNFIT(WARP_PER_ROWS_SERIAL, .length = 300, .accumulator = IN_F2, .wide = true);
+    UNFIT(WARP_PER_ROWS_SERIAL, .length = 300, .accumulator = IN_F2, .input = IBM);
     FORCED(WARP_PER_ROW, .length = 1);
     UNFIT(WARP_PER_ROW, .length = 1537);
     FORCED(BLOCK_PER_ROW, .length = 1);

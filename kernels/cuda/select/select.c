@@ -46,6 +46,8 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define TILES_COUNTED  FACT(32) /* columns whose tiles columns_direct can number */
 #define ONE_FACTOR     FACT(33) /* one coefficient of affine for all samples */
 #define ANY_CLUSTERS   FACT(34) /* device, rule and length are what clusters of any_cluster need */
+#define ONE_TILE       FACT(35) /* sums that are not THREE_TILES: in f2, or exclusive in f64 */
+#define F2_SUMS        FACT(36) /* the accumulator f2 */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -89,6 +91,7 @@ static const struct need {
     [SELECT_THREAD_PER_ROW_PREFETCH]         = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN,                          4 * ORDER_LEAF},
     [SELECT_THREAD_PER_ROW]                  = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN,                          4 * ORDER_LEAF},
     [SELECT_WARP_PER_ROWS]                   = {EVEN_SUMS | F32 | PACKED | DOUBLE_BETWEEN,                                   ORDER_TILE},
+    [SELECT_WARP_PER_ROWS_SERIAL]            = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN | ONE_TILE,               2 * ORDER_TILE},
     [SELECT_WARP_PER_ROW]                    = {EVEN_SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,                      3 * ORDER_TILE},
     [SELECT_BLOCK_PER_ROW]                   = {EVEN_SUMS,                                                                   ORDER_BLOCK},
     [SELECT_COLUMNS_TMA]                     = {EVEN_SUMS | COLUMNS | NARROW | FLOAT_BETWEEN | MAPS,                         ORDER_BLOCK},
@@ -161,6 +164,15 @@ static const struct row {
     /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as WARP_PER_ROW 0.42 / 0.55; of 300 0.39 / 0.61, as WARP_PER_ROW
      * 0.45 / 0.62. */
     PATH(WARP_PER_ROWS,                0,               256,    256,    256,    256,    256,    256,    256),
+    /* Likewise, on an H100: of 257 samples 0.58 / 0.78, as WARP_PER_ROW 0.44 / 0.66; of 300 0.90 / 0.96, as WARP_PER_ROW 0.63 / 0.86; of 336 0.91 / 0.97,
+     * as WARP_PER_ROW 0.77 / 0.96. */
+    PATH(WARP_PER_ROWS_SERIAL,         0,               336,    336,    336,    336,    336,    336,    336),
+    /* In f2, of 384 samples 0.92, as WARP_PER_ROW 0.87; of 400 0.76 and 0.89. */
+    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS,         384,    384,    384,    384,    384,    384,    384),
+    PATH(WARP_PER_ROW,                 0,               512,    512,    512,    512,    512,    512,    512),
+    /* In f2, of 544 samples 0.66, as WARP_PER_ROW 0.63; of 700 0.83 and 0.73; of 768 0.91 and 0.85; of 800 0.73 and 0.87. Exclusive, in f64, of 700
+     * 0.95 and 0.98. */
+    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS,         768,    768,    768,    768,    768,    768,    768),
     /* Rows of 500 samples after headers 0.90 / 0.86 / 0.70, as BLOCK_PER_ROW 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.92 / 0.71, as BLOCK_PER_ROW 0.82 / 0.77 / 0.56.
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(WARP_PER_ROW,                 0,              1536,   1536,   1536,   1536,   1536,   1536,   1536),
@@ -252,7 +264,8 @@ static uint64_t facts_of_rule(const struct scan_rule *rule)
     facts |= !wide || rule->accumulator != SCAND_ACCUMULATOR_F2 ? DOUBLE_BETWEEN : 0;
     facts |= rule->output != SCAND_DTYPE_F64 ? NARROW : 0;
     facts |= rule->accumulator == SCAND_ACCUMULATOR_F32 ? F32_SUMS : 0;
-    facts |= short_has_three_tiles(rule) ? THREE_TILES : 0;
+    facts |= rule->accumulator == SCAND_ACCUMULATOR_F2 ? F2_SUMS : 0;
+    facts |= short_has_three_tiles(rule) ? THREE_TILES : ONE_TILE;
     return facts | (rule->pass_count > 1 ? TWO_PASSES : 0);
 }
 

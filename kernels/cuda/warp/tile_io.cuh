@@ -469,11 +469,11 @@ DEVICE void packed_drain(const uint4 *tile, char *target, int shift, int count)
                            (const float *)(tile + swizzle<float>(end)));
 }
 
-/* Writes the vectors of at least Full tiles and at most Tiles from the start of a line on; those that are shared with
+/* Writes the vectors of at least Full tiles and at most Tiles that lie where `at` says; those that are shared with
  * others sample by sample. */
-template <int Tiles, int Full> DEVICE void drain_lines(const uint4 *vectors, char *target, int count)
+template <int Tiles, int Full>
+DEVICE void drain_lines_at(const uint4 *vectors, char *target, struct line_vectors at, int count)
 {
-    const struct line_vectors at = line_vectors_of(target, count);
     const int lane = lane_index(), shift = shift_of<float>(target), begin = at.first + (shift > 0);
     char *line = target - shift * 4 - at.first * VEC16_BYTES;
     char *vec16 = settled(line + lane * VEC16_BYTES);
@@ -487,6 +487,12 @@ template <int Tiles, int Full> DEVICE void drain_lines(const uint4 *vectors, cha
         packed_drain_edges((float *)(line + at.first * VEC16_BYTES), shift, count,
                            (const float *)(vectors + swizzle<float>(at.first)),
                            (const float *)(vectors + swizzle<float>(at.end)));
+}
+
+/* The same from the start of a line on. */
+template <int Tiles, int Full> DEVICE void drain_lines(const uint4 *vectors, char *target, int count)
+{
+    drain_lines_at<Tiles, Full>(vectors, target, line_vectors_of(target, count), count);
 }
 
 /* Vectors for Tiles tiles from the start of the line that they begin in, and for as many again. */
