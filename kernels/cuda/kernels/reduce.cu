@@ -14,19 +14,18 @@
 #define BLOCKS_EACH  4 /* thread blocks for an SM, at least, if there is work for them */
 #define GRID_LARGEST INT32_MAX
 
-/* A kernel that reads words of so many bytes, its fellows for long rows, for short ones and for several reductions, and
- * what makes results of their totals; of very many, level by level first. */
+/* A kernel that reads words of so many bytes, its fellows for short rows and for several reductions, and what makes
+ * results of their totals; of very many, level by level first. */
 struct reducer {
-    const void *kernel, *long_kernel, *warp_per_rows_kernel, *together_kernel, *up, *finisher;
+    const void *kernel, *warp_per_rows_kernel, *together_kernel, *up, *finisher;
     int bytes, warps;
     uint64_t total_bytes;
-    size_t shared_bytes, long_shared_bytes;
+    size_t shared_bytes;
 };
 
 template <class Sum, int Bytes, class Total = Sum> static constexpr struct reducer reducer_by(void)
 {
-    return {(const void *)reduce_kernel<Sum, Bytes, REDUCE_STAGES>,
-            (const void *)reduce_kernel<Sum, Bytes, REDUCE_STAGES_LONG>,
+    return {(const void *)reduce_kernel<Sum, Bytes>,
             (const void *)reduce_short_kernel<Sum, Bytes>,
             (const void *)reduce_together_kernel<Sum, Bytes>,
             (const void *)spine_up_kernel<Total, false>,
@@ -34,8 +33,7 @@ template <class Sum, int Bytes, class Total = Sum> static constexpr struct reduc
             Bytes,
             REDUCE_WARPS(Bytes),
             sizeof(typename Total::sum),
-            REDUCE_SHARED(Bytes, REDUCE_STAGES),
-            REDUCE_SHARED(Bytes, REDUCE_STAGES_LONG)};
+            REDUCE_SHARED(Bytes)};
 }
 
 /* Sums of floats are kept in f64; max and min work in the type of the samples. */
@@ -99,19 +97,11 @@ static const struct reducer *reducer_of(const struct scan_rule *rule)
     return &reducers[scan_reduce_number(rule)];
 }
 
-/* Besides there are a few bytes that a kernel has anyway. */
-static bool has_room(const struct scan_device *device, const struct reducer *reducer)
-{
-    return reducer->long_shared_bytes + REDUCE_TOTALS_BYTES <= (size_t)device->shared_max;
-}
-
-cudaError_t scan_reduce_load(struct scan_device *device)
+cudaError_t scan_reduce_load(struct scan_device *)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < REDUCERS && !error; i++) {
         error = scan_kernel_share(reducers[i].kernel, reducers[i].shared_bytes);
-        if (!error && has_room(device, &reducers[i]))
-            error = scan_kernel_share(reducers[i].long_kernel, reducers[i].long_shared_bytes);
         if (!error)
             error = scan_kernel_share(reducers[i].warp_per_rows_kernel, reducers[i].shared_bytes);
         if (!error)
@@ -201,11 +191,9 @@ static cudaError_t teams_run(const struct scan_device *device, const struct redu
     const uint64_t teams = (uint64_t)(reducer->warps / plan->team);
     const int steps = tiles > plan->team ? tiles / plan->team : 1;
     const uint64_t rounds = steps < STEPS_ALONE ? STEPS / (uint64_t)steps : 1;
-    const bool is_long = steps >= STEPS_ALONE && has_room(device, reducer);
     void *arguments[] = {plan};
-    return scan_kernel_launch(is_long ? reducer->long_kernel : reducer->kernel,
-                              grid_of(device, plan->scan.items, teams, rounds), reducer->warps * WARP, arguments,
-                              is_long ? reducer->long_shared_bytes : reducer->shared_bytes, stream);
+    return scan_kernel_launch(reducer->kernel, grid_of(device, plan->scan.items, teams, rounds), reducer->warps * WARP,
+                              arguments, reducer->shared_bytes, stream);
 }
 
 /* Results from the totals of blocks, or of rows without samples. */
@@ -229,7 +217,8 @@ static cudaError_t finish_run(const struct reducer *reducer, struct reduce_plan 
                                       stream);
 }
 
-static cudaError_t even_run(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,
+/* Rows of any one length; `is_short`: several for a warp. */
+static cudaError_t even_run(const struct scan_device *device, bool is_short, const struct scan_rows *rows,
                             uint64_t first, uint64_t count, const struct scan_range *range, void *totals,
                             cudaStream_t stream)
 {
@@ -240,11 +229,11 @@ static cudaError_t even_run(const struct scan_device *device, enum select_path p
         return finish_run(reducer, &plan, count, stream);
     if (range)
         scan_plan_narrow(&plan.scan, range);
-    if (path == SELECT_REDUCE_WARP_PER_ROWS)
+    if (is_short)
         return short_run(device, reducer, &plan, stream);
-    if (path != SELECT_REDUCE_EMPTY)
+    if (rows->length > 0)
         error = teams_run(device, reducer, &plan, rows->length, stream);
-    if (!error && path != SELECT_REDUCE && !range)
+    if (!error && plan.scan.blocks != 1 && !range)
         error = finish_run(reducer, &plan, count, stream);
     return error;
 }
@@ -262,7 +251,7 @@ static cudaError_t ragged_run(const struct scan_call *call)
     for (uint64_t r = first; r < first + count && rows->length > ORDER_BLOCK && !error; r++) {
         struct scan_rows row = scan_rows_joined(rows, r, 1);
         if (row.length > ORDER_BLOCK)
-            error = even_run(call->device, SELECT_REDUCE_TOTALS, &row, 0, 1, NULL, call->workspace, call->stream);
+            error = even_run(call->device, false, &row, 0, 1, NULL, call->workspace, call->stream);
     }
     return error;
 }
@@ -281,7 +270,8 @@ cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, 
 
 cudaError_t scan_reduce(const struct scan_call *call)
 {
-    return call->path == SELECT_REDUCE_RAGGED ? ragged_run(call)
-                                              : even_run(call->device, call->path, call->rows, call->first, call->count,
-                                                         call->range, call->workspace, call->stream);
+    const bool is_short = call->path == SELECT_REDUCE_WARP_PER_ROWS;
+    return call->rows->offsets ? ragged_run(call)
+                               : even_run(call->device, is_short, call->rows, call->first, call->count, call->range,
+                                          call->workspace, call->stream);
 }

@@ -23,15 +23,11 @@
 #include "kernels/cuda/warp/tile_words.cuh"
 #include "kernels/order1/reduce.h"
 
-/* Tiles of a warp that are on their way or being added up: of rows that are long enough for a warp to have as many,
- * more than of others, which do better with more thread blocks. */
-#define REDUCE_STAGES_LONG 4
-#define REDUCE_STAGES      2
+#define REDUCE_STAGES 2 /* tiles of a warp that are on their way or being added up */
 
-/* Warps of a thread block, and the bytes of their tiles. With REDUCE_STAGES any GPU has room for them. */
-#define REDUCE_WARPS(BYTES)          ((BYTES) == 8 ? 4 : 8)
-#define REDUCE_TOTALS_BYTES          (8 * 2 * ORDER_FAN * 8) /* for teams */
-#define REDUCE_SHARED(BYTES, STAGES) (REDUCE_WARPS(BYTES) * (STAGES)*WORDS_VECTORS(BYTES) * VEC16_BYTES)
+/* Warps of a thread block, and the bytes of their tiles, for which any GPU has room. */
+#define REDUCE_WARPS(BYTES)  ((BYTES) == 8 ? 4 : 8)
+#define REDUCE_SHARED(BYTES) (REDUCE_WARPS(BYTES) * REDUCE_STAGES * WORDS_VECTORS(BYTES) * VEC16_BYTES)
 
 struct reduce_plan {
     struct scan_plan scan; /* rows and their order blocks */
@@ -381,51 +377,42 @@ DEVICE typename Sum::sum team_gather(struct reduce_team team, typename Sum::sum 
 }
 
 /* Reduces the items of thread block `block` of `blocks`. */
-template <class Sum, int Bytes, int Stages>
+template <class Sum, int Bytes>
 DEVICE void reduce_items(const struct reduce_plan &plan, unsigned block, unsigned blocks)
 {
     extern __shared__ __align__(128) uint4 reduce_stages[];
     __shared__ typename Sum::sum totals[REDUCE_WARPS(Bytes)][2][ORDER_FAN];
     const struct reduce_team team = reduce_team_of(plan);
-    uint4 *stages = reduce_stages + warp_index() * Stages * WORDS_VECTORS(Bytes);
-    struct reduce_step steps[Stages]; /* the one to be added up, and those on their way */
-    steps[0] = step_into(plan, team, block + (uint64_t)team.number * blocks);
-    step_fetch<Bytes>(plan, steps[0], stages);
-#pragma unroll
-    for (int i = 1; i < Stages - 1; i++) {
-        steps[i] = step_after(plan, team, steps[i - 1]);
-        step_fetch<Bytes>(plan, steps[i], stages + i * WORDS_VECTORS(Bytes));
-    }
+    uint4 *stages = reduce_stages + warp_index() * REDUCE_STAGES * WORDS_VECTORS(Bytes);
+    struct reduce_step step = step_into(plan, team, block + (uint64_t)team.number * blocks);
+    step_fetch<Bytes>(plan, step, stages);
     typename Sum::sum tile = Sum::zero();
-    for (int stage = 0, side = 0; steps[0].item < plan.scan.items; stage = stage + 1 < Stages ? stage + 1 : 0) {
-        const struct reduce_step step = steps[0];
-        steps[Stages - 1] = step_after(plan, team, steps[Stages - 2]);
-        step_fetch<Bytes>(plan, steps[Stages - 1], stages + (stage ? stage - 1 : Stages - 1) * WORDS_VECTORS(Bytes));
-        __pipeline_wait_prior(Stages - 1);
+    for (int stage = 0, side = 0; step.item < plan.scan.items; stage ^= 1) {
+        const struct reduce_step next = step_after(plan, team, step);
+        step_fetch<Bytes>(plan, next, stages + (stage ^ 1) * WORDS_VECTORS(Bytes));
+        __pipeline_wait_prior(1);
         __syncwarp();
         if (step.left > 0) {
             typename Sum::sum total = step_reduce<Sum, Bytes>(plan, step, stages + stage * WORDS_VECTORS(Bytes));
             tile = lane_index() == step.tile ? total : tile;
         }
         __syncwarp();
-#pragma unroll
-        for (int i = 0; i < Stages - 1; i++)
-            steps[i] = steps[i + 1];
-        if (steps[0].item == step.item)
-            continue;
-        tile = team_gather<Sum>(team, tile, totals[team.number][side]);
-        if (team.member == 0)
-            reduce_end<Sum>(plan, step.item, item_length(plan, step.item), tile);
-        tile = Sum::zero();
-        side ^= 1;
+        if (next.item != step.item) {
+            tile = team_gather<Sum>(team, tile, totals[team.number][side]);
+            if (team.member == 0)
+                reduce_end<Sum>(plan, step.item, item_length(plan, step.item), tile);
+            tile = Sum::zero();
+            side ^= 1;
+        }
+        step = next;
     }
 }
 
-template <class Sum, int Bytes, int Stages>
+template <class Sum, int Bytes>
 __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
     reduce_kernel(const __grid_constant__ struct reduce_plan plan)
 {
-    reduce_items<Sum, Bytes, Stages>(plan, blockIdx.x, gridDim.x);
+    reduce_items<Sum, Bytes>(plan, blockIdx.x, gridDim.x);
 }
 
 /* A part has as many thread blocks as it takes for each team to have one item. */
@@ -435,7 +422,7 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
 {
     const int number = batch_job(batch);
     const unsigned begin = batch_begin(batch, number);
-    reduce_items<Sum, Bytes, REDUCE_STAGES>(batch.plans[number], blockIdx.x - begin, batch.ends[number] - begin);
+    reduce_items<Sum, Bytes>(batch.plans[number], blockIdx.x - begin, batch.ends[number] - begin);
 }
 
 /* Short rows, one right after the other: a warp's, those of an iteration, are one stretch. */
@@ -492,17 +479,14 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
     const uint64_t stride = (uint64_t)gridDim.x * REDUCE_WARPS(Bytes);
     uint4 *stages = reduce_stages + warp * REDUCE_STAGES * WORDS_VECTORS(Bytes);
     uint64_t iteration = blockIdx.x + (uint64_t)warp * gridDim.x;
-    for (int i = 0; i < REDUCE_STAGES - 1; i++)
-        packed_fetch<Bytes>(rows, iteration + i * stride, stages + i * WORDS_VECTORS(Bytes));
-    for (int stage = 0; packed_count(rows, iteration) > 0;
-         iteration += stride, stage = stage + 1 < REDUCE_STAGES ? stage + 1 : 0) {
+    packed_fetch<Bytes>(rows, iteration, stages);
+    for (int stage = 0; packed_count(rows, iteration) > 0; iteration += stride, stage ^= 1) {
         const struct packed_leaf leaf = packed_leaf_of(rows, 0, packed_count(rows, iteration));
         const int shift = shift_of<char>(packed_at<Bytes>(rows, iteration));
         const bool whole_vectors = (shift | rows.length * Bytes) % VEC16_BYTES == 0;
         uint32_t words[4 * Bytes];
-        packed_fetch<Bytes>(rows, iteration + (REDUCE_STAGES - 1) * stride,
-                            stages + (stage ? stage - 1 : REDUCE_STAGES - 1) * WORDS_VECTORS(Bytes));
-        __pipeline_wait_prior(REDUCE_STAGES - 1);
+        packed_fetch<Bytes>(rows, iteration + stride, stages + (stage ^ 1) * WORDS_VECTORS(Bytes));
+        __pipeline_wait_prior(1);
         __syncwarp();
         packed_get<Bytes>(stages + stage * WORDS_VECTORS(Bytes), shift / Bytes + leaf.first, whole_vectors, words);
         __syncwarp();
