@@ -13,14 +13,10 @@
 
 int scan_sum_number(const struct scan_rule *rule)
 {
-    const bool wide = rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
-    if (wide && rule->accumulator == SCAND_ACCUMULATOR_F2)
-        return -1;
     return 2 * scan_float_number(rule->accumulator) + (rule->kind == SCAND_KIND_EXCLUSIVE);
 }
 
-/* Counters and queues in the memory of each device, one for each of its streams. */
-static __device__ struct scan_progress stream_progress[STREAMS_MAX];
+/* Queues in the memory of each device, one for each of its streams. */
 static __device__ struct work_queue stream_queues[STREAMS_MAX];
 
 #ifdef __CUDA_ARCH__
@@ -52,8 +48,6 @@ cudaError_t scan_device_find(struct scan_device *device)
         error = cudaMemcpyFromSymbol(&device->code, code_capability, sizeof(device->code));
     device->clusters = clusters && device->code >= 90;
     if (!error)
-        error = cudaGetSymbolAddress((void **)&device->progress, stream_progress);
-    if (!error)
         error = cudaGetSymbolAddress((void **)&device->queues, stream_queues);
     return scan_cleared(error);
 }
@@ -72,28 +66,27 @@ cudaError_t scan_encode_find(void **encode)
     return scan_cleared(error);
 }
 
-/* Returns the number of a stream. Of more streams than there are numbers the first ones lose theirs, once nothing uses
- * them. */
-static cudaError_t stream_number(struct scan_device *device, cudaStream_t stream, int *number)
+/* Of more streams than there are numbers the first ones lose theirs, once nothing uses them. */
+cudaError_t scan_work_queue_of(struct scan_device *device, cudaStream_t stream, struct work_queue **queue)
 {
-    cudaError_t error = cudaSuccess;
-    *number = streams_number(&device->streams, stream);
-    if (*number < 0) {
-        error = scan_cleared(cudaDeviceSynchronize());
+    int number = streams_number(&device->streams, stream);
+    if (number < 0) {
+        const cudaError_t error = scan_cleared(cudaDeviceSynchronize());
         if (error)
             return error;
         streams_forget(&device->streams);
-        *number = streams_number(&device->streams, stream);
+        number = streams_number(&device->streams, stream);
     }
-    return error;
+    *queue = &device->queues[number];
+    return cudaSuccess;
 }
 
 cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t stream,
-                             struct scan_progress **progress)
+                             struct work_queue_counter **progress)
 {
-    int number = 0;
-    cudaError_t error = warps < WARPS_SHARED_OUT ? cudaSuccess : stream_number(device, stream, &number);
-    *progress = warps < WARPS_SHARED_OUT ? NULL : &device->progress[number];
+    struct work_queue *queue = NULL;
+    const cudaError_t error = warps < WARPS_SHARED_OUT ? cudaSuccess : scan_work_queue_of(device, stream, &queue);
+    *progress = queue ? queue->counters : NULL;
     return error;
 }
 
@@ -104,15 +97,6 @@ cudaError_t scan_grid_of(struct scan_device *device, struct scan_plan *plan, uin
     *grid = plan->ranged ? (plan->items + each - 1) / each : scan_least(resident, plan->items);
     plan->progress = NULL;
     return plan->ranged ? cudaSuccess : scan_progress_of(device, warps, stream, &plan->progress);
-}
-
-cudaError_t scan_work_queue_of(struct scan_device *device, cudaStream_t stream, struct work_queue **queue)
-{
-    int number;
-    cudaError_t error = stream_number(device, stream, &number);
-    if (!error)
-        *queue = &device->queues[number];
-    return error;
 }
 
 /* Asking for attributes loads a kernel, as setting them does. */

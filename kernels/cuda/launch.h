@@ -27,15 +27,13 @@ struct work_queue;
 /* The current device as scan_device_find has found it, and the streams of its launches. */
 struct scan_device : select_device {
     int id;
-    struct scan_progress *progress; /* in its memory */
-    struct work_queue *queues;      /* work queues, likewise */
+    struct work_queue *queues; /* in its memory */
     struct streams streams;
 };
 
 cudaError_t scan_device_find(struct scan_device *device);
 
-/* Instances of a kernel for sums of f32 into f32, by accumulator and kind; and which of them a rule takes, or -1: none,
- * because a pass leaves f64 of f2. */
+/* Instances of a kernel for sums, by accumulator and kind; and which of them a rule takes. */
 #define SCAN_SUMS 6
 int scan_sum_number(const struct scan_rule *rule);
 
@@ -45,7 +43,7 @@ cudaError_t scan_encode_find(void **encode);
 /* The progress for a stream's next launch, of thread blocks of so many warps; NULL where it is not worth its atomic
  * operations. */
 cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t stream,
-                             struct scan_progress **progress);
+                             struct work_queue_counter **progress);
 
 /* Thread blocks for a plan's items where `resident` of so many warps are resident at once, which is not 0, and its
  * progress. Those of a range leave soon, so that others, of streams that go first, need not wait for its end. */

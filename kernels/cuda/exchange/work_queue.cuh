@@ -82,7 +82,7 @@ DEVICE uint64_t scan_take(const struct scan_plan &plan, uint64_t iteration)
 }
 
 /* Leaves the progress as it was found. Every thread block has taken its last item when the last one finishes. */
-DEVICE void scan_finish(struct scan_progress *progress)
+DEVICE void scan_finish(struct work_queue_counter *progress)
 {
     if (atomicAdd(&progress->finished, 1) == gridDim.x - 1) {
         progress->taken = 0;

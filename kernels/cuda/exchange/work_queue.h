@@ -5,18 +5,12 @@
 #ifndef KERNELS_CUDA_EXCHANGE_WORK_QUEUE_H
 #define KERNELS_CUDA_EXCHANGE_WORK_QUEUE_H
 
-/* The progress of a launch. */
-struct scan_progress {
-    unsigned long long taken; /* items beyond those that thread blocks begin with */
-    unsigned int finished;    /* thread blocks */
-};
-
-#define WORK_QUEUE_COUNTERS 8 /* counters of a launch; each has every eighth item, and every eighth thread block */
+#define WORK_QUEUE_COUNTERS 8 /* each has every eighth item, and every eighth thread block; thread blocks use one */
 
 /* Aligned to lines of their own. */
 struct alignas(64) work_queue_counter {
-    unsigned long long taken; /* items beyond those that warps begin with */
-    unsigned int finished;    /* warps */
+    unsigned long long taken; /* items beyond those that warps, or thread blocks, begin with */
+    unsigned int finished;    /* warps, or thread blocks */
 };
 
 struct work_queue {

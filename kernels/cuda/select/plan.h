@@ -28,7 +28,7 @@ struct scan_side {
     enum scan_access access;
 };
 
-struct scan_progress;
+struct work_queue_counter;
 
 /* One launch. */
 struct scan_plan {
@@ -39,7 +39,7 @@ struct scan_plan {
     uint64_t blocks; /* order blocks per row */
     uint64_t items;  /* rows x blocks; of a range of a row (ranges.h) its blocks, from this one on */
     uint64_t first_item;
-    struct scan_progress *progress;
+    struct work_queue_counter *progress;
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
