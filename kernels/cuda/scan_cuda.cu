@@ -199,7 +199,8 @@ static int path_try(enum select_path path, void *context)
 {
     struct scan_call call = *(const struct scan_call *)context;
     call.path = path;
-    return call.rows->offsets && path != SELECT_REDUCE_RAGGED ? ragged_run(&call) : launchers[path](&call);
+    return call.rows->offsets && call.rows->rule.operation != SCAND_OPERATION_REDUCE ? ragged_run(&call)
+                                                                                     : launchers[path](&call);
 }
 
 static bool is_nothing(const struct scan_rows *rows, uint64_t count)

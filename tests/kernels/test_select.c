@@ -113,34 +113,34 @@ static void check_path(int line, struct rows r, const struct select_device *devi
 
 static void reductions(void)
 {
-    PATH(REDUCE_EMPTY, .what = REDUCE, .length = 0);
-    PATH(REDUCE_EMPTY, .what = REDUCE, .length = 0, .accumulator = IN_F2);
+    PATH(REDUCE, .what = REDUCE, .length = 0);
+    PATH(REDUCE, .what = REDUCE, .length = 0, .accumulator = IN_F2);
     PATH(REDUCE_WARP_PER_ROWS, .what = REDUCE, .length = 1);
     PATH(REDUCE_WARP_PER_ROWS, .what = REDUCE, .length = 256);
     PATH(REDUCE, .what = REDUCE, .length = 256, .gap = 4);
     PATH(REDUCE, .what = REDUCE, .length = 256, .columns = true);
     PATH(REDUCE, .what = REDUCE, .length = 257);
     PATH(REDUCE, .what = REDUCE, .length = 16384);
-    PATH(REDUCE_TOTALS, .what = REDUCE, .length = 16385);
+    PATH(REDUCE, .what = REDUCE, .length = 16385);
     PATH(REDUCE_WARP_PER_ROWS, .what = REDUCE, .length = 100, .input = IBM, .output = F64);
     PATH(REDUCE_WARP_PER_ROWS, .what = REDUCE, .length = 100, .input = F16, .output = F64);
     PATH(REDUCE, .what = REDUCE, .length = 100, .input = F16, .input_at = 1);
-    PATH(REDUCE_RAGGED, .what = REDUCE, .length = 1000000, .ragged = true);
+    PATH(REDUCE, .what = REDUCE, .length = 1000000, .ragged = true);
 }
 
 static void ragged_rows(void)
 {
     PATH(RAGGED, .ragged = true, .length = 1000000);
     PATH(RAGGED, .ragged = true, .length = 10, .wide = true);
-    PATH(RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .accumulator = IN_F64, .wide = true);
-    PATH(RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .accumulator = IN_F2, .wide = true);
-    PATH(RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .op = MAX);
-    PATH(RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .output = F64);
-    PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .input_at = 2);
-    PATH(RAGGED_AFFINE_PREFETCH, .ragged = true, .length = 10, .what = SCAN_AFFINE);
-    PATH(RAGGED_AFFINE, .ragged = true, .length = 10, .what = SCAN_AFFINE, .input_at = 1);
-    ON(t4, RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10);
-    ON(no_cooperation, RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10);
+    PATH(ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .accumulator = IN_F64, .wide = true);
+    PATH(ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .accumulator = IN_F2, .wide = true);
+    PATH(ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .op = MAX);
+    PATH(ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .output = F64);
+    PATH(ANY_LAYOUT, .ragged = true, .length = 10, .input_at = 2);
+    PATH(AFFINE_PREFETCH, .ragged = true, .length = 10, .what = SCAN_AFFINE);
+    PATH(AFFINE, .ragged = true, .length = 10, .what = SCAN_AFFINE, .input_at = 1);
+    ON(t4, ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10);
+    ON(no_cooperation, ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10);
     ON(rtx4090, RAGGED, .ragged = true, .length = 10);
     ON(rtx5090, RAGGED, .ragged = true, .length = 10);
     ON(a100, RAGGED, .ragged = true, .length = 10);
@@ -148,14 +148,14 @@ static void ragged_rows(void)
 
 static void short_rows(void)
 {
-    PATH(THREAD_PER_ROW_PREFETCH, .length = 1);
-    PATH(THREAD_PER_ROW_PREFETCH, .length = 6);
+    PATH(THREAD_PER_ROW, .length = 1);
+    PATH(THREAD_PER_ROW, .length = 6);
     PATH(WARP_PER_ROWS, .length = 7);
     PATH(WARP_PER_ROWS, .length = 17);
     PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64);
     PATH(WARP_PER_ROWS, .length = 35, .accumulator = IN_F64);
     PATH(WARP_PER_ROWS, .length = 65, .accumulator = IN_F64);
-    PATH(THREAD_PER_ROW_PREFETCH, .length = 31, .accumulator = IN_F2);
+    PATH(THREAD_PER_ROW, .length = 31, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS, .length = 32, .accumulator = IN_F2);
     PATH(THREAD_PER_ROW, .length = 33, .accumulator = IN_F2);
     PATH(THREAD_PER_ROW, .length = 63, .accumulator = IN_F2);
@@ -182,28 +182,29 @@ static void short_rows(void)
     PATH(WARP_PER_ROW, .length = 1536);
     PATH(BLOCK_PER_ROW, .length = 1537);
     PATH(WARP_PER_ROWS, .length = 5, .input_at = 4);
-    PATH(THREAD_PER_ROW_PREFETCH, .length = 5, .input_at = 4, .output_at = 4);
+    PATH(THREAD_PER_ROW, .length = 5, .input_at = 4, .output_at = 4);
     PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64, .wide = true);
     PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64, .wide = true, .one_pass = true);
-    PATH(THREAD_PER_ROW_PREFETCH, .length = 5, .wide = true);
-    PATH(BLOCK_PER_ROW, .length = 31, .accumulator = IN_F2, .wide = true);
+    PATH(THREAD_PER_ROW, .length = 5, .wide = true);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 31, .accumulator = IN_F2, .wide = true);
     PATH(WARP_PER_ROW, .length = 31, .gap = 4);
     PATH(WARP_PER_ROW, .length = 31, .gap = 8, .accumulator = IN_F64, .wide = true);
     PATH(WARP_PER_ROW, .length = 31, .input = IBM);
     PATH(WARP_PER_ROW, .length = 1000, .gap = 240, .input = IBM, .output = IBM, .accumulator = IN_F2);
-    PATH(BLOCK_PER_ROW, .length = 1000, .accumulator = IN_F2, .wide = true, .input_at = 4);
-    PATH(BLOCK_PER_ROW, .length = 1000, .input_at = 1);
-    PATH(BLOCK_PER_ROW, .length = 31, .output = F64);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 1000, .accumulator = IN_F2, .wide = true, .input_at = 4);
+    PATH(ANY_LAYOUT, .length = 1000, .input_at = 1);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 31, .output = F64);
     ON(t4, WARP_PER_ROW, .length = 1536);
 }
 
 static void rows_of_a_block(void)
 {
     PATH(BLOCK_PER_ROW, .length = 10000);
-    PATH(BLOCK_PER_ROW, .length = 10000, .input = IBM, .output = F64, .accumulator = IN_F2, .gap = 240);
+    PATH(BLOCK_PER_ROW, .length = 10000, .input = IBM, .accumulator = IN_F2, .gap = 240);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 10000, .input = IBM, .output = F64, .accumulator = IN_F2, .gap = 240);
     PATH(BLOCK_PER_ROW, .length = 10000, .output_at = 4);
     PATH(BLOCK_PER_ROW, .length = 10007);
-    PATH(BLOCK_PER_ROW, .length = 10000, .input_at = 1);
+    PATH(ANY_LAYOUT, .length = 10000, .input_at = 1);
     PATH(BLOCK_PER_ROW, .length = 16384);
     ON(t4, BLOCK_PER_ROW, .length = 14848);
     ON(t4, ANY_LAYOUT, .length = 14849);
@@ -222,9 +223,9 @@ static void rows_of_blocks(void)
     PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 262145);
     PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 61441, .accumulator = IN_F64);
     PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 16385, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
-    PATH(BLOCK_PER_ROW_SPINE, .length = 61440, .accumulator = IN_F2, .wide = true);
-    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 16385, .output = F64);
-    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 16385, .input_at = 1);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 61440, .accumulator = IN_F2, .wide = true);
+    PATH(ANY_CLUSTER, .length = 16385, .output = F64);
+    PATH(ANY_LAYOUT, .length = 16385, .input_at = 1);
     PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 16385, .gap = UINT64_C(1) << 30);
     ON(no_clusters, GRID_PER_ROW_ONE_LAUNCH, .length = 16385);
     PATH(GRID_PER_ROW_ONE_LAUNCH, .length = most, .one_pass = true);
@@ -232,7 +233,7 @@ static void rows_of_blocks(void)
     PATH(GRID_PER_ROW_ONE_LAUNCH, .length = most + 1, .one_pass = true);
     PATH(GRID_PER_ROW_ONE_LAUNCH, .length = most, .wide = true);
     PATH(BLOCK_PER_ROW_SPINE, .length = most, .wide = true, .accumulator = IN_F64);
-    PATH(BLOCK_PER_ROW_SPINE, .length = most, .wide = true, .accumulator = IN_F2);
+    PATH(ANY_LAYOUT_PREFETCH, .length = most, .wide = true, .accumulator = IN_F2);
     PATH(GRID_PER_ROW_ONE_LAUNCH, .length = most, .wide = true, .accumulator = IN_F2, .one_pass = true);
     ON(b200, GRID_PER_ROW_ONE_LAUNCH, .length = 148 * 16384);
     ON(b200, GRID_PER_ROW_THREE_LAUNCHES, .length = 148 * 16384 + 1);
@@ -247,7 +248,7 @@ static void columns(void)
 {
     PATH(COLUMNS_DIRECT, .length = 2, .columns = true);
     PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .input = IBM, .output = F64, .accumulator = IN_F2);
-    PATH(BLOCK_PER_ROW, .length = 10000, .columns = true, .input_at = 1);
+    PATH(ANY_LAYOUT, .length = 10000, .columns = true, .input_at = 1);
     PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .accumulator = IN_F64, .wide = true);
     PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .op = MAX);
     PATH(COLUMNS_DIRECT, .length = 32 * 32 * 16384, .columns = true, .demean = true);
@@ -303,7 +304,7 @@ static void all_else(void)
     PATH(AFFINE_PREFETCH, .length = 163841, .what = SCAN_AFFINE, .accumulator = IN_F64);
     PATH(AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE, .output = F64, .accumulator = IN_F2);
     PATH(AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE, .input = I64, .output = I64);
-    PATH(COLUMNS_DIRECT_AFFINE, .length = 10, .what = SCAN_AFFINE, .columns = true);
+    PATH(COLUMNS_DIRECT, .length = 10, .what = SCAN_AFFINE, .columns = true);
     PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .columns = true, .input_at = 1);
     ON(no_clusters, AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .op = MAX);
@@ -341,11 +342,18 @@ static void all_else(void)
     ON(t4, ANY_LAYOUT, .length = 12 * 512 + 1, .input = F64, .output = F64);
 }
 
+static int take_path(enum select_path path, void *context)
+{
+    *(enum select_path *)context = path;
+    return 42;
+}
+
 static void check_ranges(int line, struct rows r, const struct select_device *device, enum select_path expected)
 {
     const struct scan_rows rows = rows_of(r);
     const struct scan_plan plan = scan_plan_of(&rows, 0, 1);
-    const enum select_path path = select_path_of_ranges(&rows, &plan, device);
+    enum select_path path = SELECT_PATH_COUNT;
+    select_run_ranges(&rows, &plan, device, take_path, &path);
     if (path != expected) {
         fprintf(stderr, "%s:%d: %s, not %s\n", __FILE__, line, select_word(path), select_word(expected));
         check_failures++;
@@ -359,13 +367,13 @@ static void rows_by_ranges(void)
 {
     const uint64_t length = UINT64_C(1) << 33;
     RANGES(h200, BLOCK_PER_ROW_SPINE, .length = length);
-    RANGES(h200, BLOCK_PER_ROW_SPINE, .length = 16385, .one_pass = true, .accumulator = IN_F2, .output = F64);
-    RANGES(h200, BLOCK_PER_ROW_SPINE, .length = 16385, .columns = true);
+    RANGES(h200, ANY_LAYOUT_PREFETCH, .length = 16385, .one_pass = true, .accumulator = IN_F2, .output = F64);
+    RANGES(h200, ANY_LAYOUT, .length = 16385, .columns = true);
     RANGES(a100, BLOCK_PER_ROW_SPINE, .length = length);
     RANGES(t4, ANY_LAYOUT, .length = length);
     RANGES(h200, AFFINE_PREFETCH, .length = length, .what = SCAN_AFFINE);
-    RANGES(h200, REDUCE_TOTALS, .length = length, .what = REDUCE);
-    RANGES(t4, REDUCE_TOTALS, .length = 16385, .what = REDUCE, .input = F16);
+    RANGES(h200, REDUCE, .length = length, .what = REDUCE);
+    RANGES(t4, REDUCE, .length = 16385, .what = REDUCE, .input = F16);
     RANGES(h200, ANY_LAYOUT_PREFETCH, .length = length, .op = MAX);
     RANGES(h200, ANY_LAYOUT, .length = length, .op = MAX, .columns = true);
 }
@@ -475,8 +483,8 @@ static void check_tries(int line, struct rows r, const enum select_path *expecte
  * computation. */
 static void no_room(void)
 {
-    TRIES(((struct rows){.length = 5}), SELECT_THREAD_PER_ROW_PREFETCH, SELECT_WARP_PER_ROWS, SELECT_THREAD_PER_ROW,
-          SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
+    TRIES(((struct rows){.length = 5}), SELECT_THREAD_PER_ROW, SELECT_WARP_PER_ROWS, SELECT_WARP_PER_ROW,
+          SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 300, .accumulator = IN_F2}), SELECT_WARP_PER_ROWS_SERIAL, SELECT_WARP_PER_ROW,
           SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 1024}), SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH,
@@ -485,22 +493,14 @@ static void no_room(void)
           SELECT_GRID_PER_ROW_THREE_LAUNCHES, SELECT_BLOCK_PER_ROW_SPINE, SELECT_ANY_CLUSTER,
           SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10000, .columns = true, .many = true, .one_pass = true}), SELECT_COLUMNS_TMA,
-          SELECT_COLUMNS_DIRECT, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT);
-    TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_RAGGED_ANY_LAYOUT_PREFETCH,
-          SELECT_RAGGED_ANY_LAYOUT);
-    TRIES(((struct rows){.length = 10, .ragged = true, .what = SCAN_AFFINE}), SELECT_RAGGED_AFFINE_PREFETCH,
-          SELECT_RAGGED_AFFINE);
+          SELECT_COLUMNS_DIRECT, SELECT_ANY_LAYOUT);
+    TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
+    TRIES(((struct rows){.length = 10, .ragged = true, .what = SCAN_AFFINE}), SELECT_AFFINE_PREFETCH, SELECT_AFFINE);
     TRIES(((struct rows){.length = 16385, .what = SCAN_AFFINE}), SELECT_ANY_CLUSTER, SELECT_AFFINE_PREFETCH,
           SELECT_AFFINE);
     TRIES(((struct rows){.length = 10, .what = REDUCE}), SELECT_REDUCE_WARP_PER_ROWS, SELECT_REDUCE);
-    TRIES(((struct rows){.length = 20000, .what = REDUCE}), SELECT_REDUCE_TOTALS);
+    TRIES(((struct rows){.length = 20000, .what = REDUCE}), SELECT_REDUCE);
     TRIES(((struct rows){.length = 1000, .input = F64, .output = F64}), SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
-}
-
-static int take_path(enum select_path path, void *context)
-{
-    *(enum select_path *)context = path;
-    return 42;
 }
 
 /* The answer to rows that are forced to take a path; what runs then is that path alone. */
@@ -539,6 +539,7 @@ static void forced_paths(void)
     FORCED(BLOCK_PER_ROW, .length = 1);
     UNFIT(BLOCK_PER_ROW, .length = 16385);
     UNFIT(BLOCK_PER_ROW, .length = 1, .op = MAX);
+    UNFIT(BLOCK_PER_ROW, .length = 2, .columns = true);
     UNFIT(BLOCK_PER_ROW, .length = 1, .what = REDUCE);
     UNFIT(BLOCK_PER_ROW, .length = 1, .ragged = true);
     FORCED(BLOCK_PER_ROW_SPINE, .length = 16385);
@@ -554,20 +555,16 @@ static void forced_paths(void)
     UNFIT(COLUMNS_TMA, .length = 512, .columns = true, .output_at = 4);
     FORCED(COLUMNS_DIRECT, .length = 512, .columns = true);
     UNFIT(COLUMNS_DIRECT, .length = 512);
-    UNFIT(COLUMNS_DIRECT, .length = 512, .columns = true, .what = SCAN_AFFINE);
-    FORCED(COLUMNS_DIRECT_AFFINE, .length = 512, .columns = true, .what = SCAN_AFFINE);
-    UNFIT(COLUMNS_DIRECT_AFFINE, .length = 512, .columns = true);
+    FORCED(COLUMNS_DIRECT, .length = 512, .columns = true, .what = SCAN_AFFINE);
     FORCED(ANY_LAYOUT, .length = 100000, .columns = true);
     UNFIT(ANY_LAYOUT_PREFETCH, .length = 100, .columns = true);
     UNFIT(ANY_LAYOUT, .length = 100, .what = SCAN_AFFINE);
-    UNFIT(ANY_LAYOUT, .length = 100, .ragged = true);
-    FORCED(RAGGED_ANY_LAYOUT, .length = 100, .ragged = true);
+    FORCED(ANY_LAYOUT, .length = 100, .ragged = true);
     UNFIT(RAGGED, .length = 100);
     UNFIT(AFFINE, .length = 100);
     FORCED(REDUCE_WARP_PER_ROWS, .length = 512, .what = REDUCE);
     UNFIT(REDUCE_WARP_PER_ROWS, .length = 513, .what = REDUCE);
-    UNFIT(REDUCE_TOTALS, .length = 16384, .what = REDUCE);
-    UNFIT(REDUCE_EMPTY, .length = 1, .what = REDUCE);
+    UNFIT(REDUCE_WARP_PER_ROWS, .length = 0, .what = REDUCE);
     UNFIT(REDUCE, .length = 100);
 }
 

@@ -143,7 +143,7 @@ static void plan_follow(struct affine_each_plan *plan)
 
 template <class Plan> static cudaError_t scan_by(const struct scan_call *call)
 {
-    const bool ahead = call->path != SELECT_AFFINE && call->path != SELECT_RAGGED_AFFINE;
+    const bool ahead = call->path != SELECT_AFFINE;
     const int number = scan_affine_number(call->rows);
     const void *const kernel = ahead ? ahead_of(number) : kernel_of(number);
     Plan plan = {};

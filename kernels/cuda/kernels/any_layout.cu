@@ -166,7 +166,7 @@ cudaError_t scan_any_layout(const struct scan_call *call)
     const struct scan_rows *rows = call->rows;
     const struct any_layout *any_layout = any_of(&rows->rule);
     struct scan_plan scan = call->plan;
-    scan.ahead = call->path == SELECT_ANY_LAYOUT_PREFETCH || call->path == SELECT_RAGGED_ANY_LAYOUT_PREFETCH;
+    scan.ahead = call->path == SELECT_ANY_LAYOUT_PREFETCH;
     struct any_plan plan = scan_any_layout_plan_of(&rows->rule, &scan, call->ragged);
     void *workspace = call->workspace;
     cudaError_t error = scan_any_layout_means(call, &plan, &workspace);

@@ -3,130 +3,73 @@
 #include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/launchers.h"
 #include "kernels/cuda/select/instance.h"
-#include "kernels/cuda/select/plan.h"
 
-/* One kernel for what a sum is kept in and what is written.
- * Its name; the sums of the first pass and of a second; the output. */
-#define NARROW_VARIANTS(X)              \
-    X(F32_F32, sum_f32, sum_f32, float) \
-    X(F64_F32, sum_f64, sum_f64, float) \
-    X(F2_F32, sum_f2, sum_f2, float)
-#define SCAN_VARIANTS(X)                            \
-    NARROW_VARIANTS(X)                              \
-    X(F32_F64, sum_f32, sum_f32, double)            \
-    X(F64_F64, sum_f64, sum_f64, double)            \
-    X(F2_PAIR_F32, sum_f2_pair, sum_f2_wide, float) \
-    X(F2_PAIR_F64, sum_f2_pair, sum_f2_wide, double)
+struct variant {
+    const void *kernel;
+    int stage_vectors;
+};
 
-#define X(NAME, FIRST, LATER, OUT) VARIANT_##NAME,
-enum variant { SCAN_VARIANTS(X) VARIANT_COUNT, VARIANTS_NARROW = VARIANT_F2_F32 + 1 };
-#undef X
+#define VARIANT(SUM, KIND, ALIGNED)                                                \
+    {                                                                              \
+        (const void *)block_per_row_kernel<SUM, KIND, ALIGNED>, SUM::stage_vectors \
+    }
+#define BY_KIND(SUM, ALIGNED) VARIANT(SUM, SCAND_KIND_INCLUSIVE, ALIGNED), VARIANT(SUM, SCAND_KIND_EXCLUSIVE, ALIGNED)
+#define BY_SUM(ALIGNED)                                                                \
+    {                                                                                  \
+        BY_KIND(sum_f32, ALIGNED), BY_KIND(sum_f64, ALIGNED), BY_KIND(sum_f2, ALIGNED) \
+    }
 
-/* Inclusive kernels, then exclusive ones; and the first of both again for rows that all begin with a vector. */
-#define KERNELS                    (2 * (VARIANT_COUNT + VARIANTS_NARROW))
-#define X(NAME, FIRST, LATER, OUT) (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, false>,
-#define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) \
-    (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, false>,
-#define X_ALIGNED(NAME, FIRST, LATER, OUT) \
-    (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, true>,
-#define X_ALIGNED_EXCLUSIVE(NAME, FIRST, LATER, OUT) \
-    (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, true>,
-static const void *const scan_kernels[KERNELS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE) NARROW_VARIANTS(X_ALIGNED)
-                                                      NARROW_VARIANTS(X_ALIGNED_EXCLUSIVE)};
-#undef X
-
-#define X(NAME, FIRST, LATER, OUT) FIRST::stage_vectors,
-static const int stage_vectors[KERNELS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X) NARROW_VARIANTS(X) NARROW_VARIANTS(X)};
-#undef X
+/* For rows that begin anywhere, and for those that all begin with a vector; in the order of scan_sum_number. */
+static const struct variant variants[2][SCAN_SUMS] = {BY_SUM(false), BY_SUM(true)};
 
 /* Vectors of shared memory that a warp has. */
-static int smem_of(int number, bool ahead)
+static int smem_of(const struct variant *variant, bool ahead)
 {
-    return TILE_SMEM + (ahead ? stage_vectors[number] : 0);
+    return TILE_SMEM + (ahead ? variant->stage_vectors : 0);
 }
 
-static size_t shared_bytes(int number, int warps, bool ahead)
+static size_t shared_bytes(const struct variant *variant, int warps, bool ahead)
 {
-    return (size_t)warps * smem_of(number, ahead) * VEC16_BYTES;
-}
-
-/* Thread blocks that an SM holds, of each device: by kernel, by whether they prefetch, by warps. */
-static uint8_t residents[SCAN_DEVICES_MAX][KERNELS][2][ORDER_FAN + 1];
-
-static cudaError_t kernel_load(const struct scan_device *device, int number)
-{
-    const void *kernel = scan_kernels[number];
-    size_t shared_most = 0;
-    cudaError_t error = scan_kernel_load_most(kernel, device->shared_max, &shared_most);
-    for (int ahead = 0; ahead < 2; ahead++)
-        for (int warps = 1; warps <= ORDER_FAN && !error; warps++) {
-            int blocks = 0;
-            if (shared_bytes(number, warps, ahead) <= shared_most)
-                error = scan_kernel_resident(kernel, warps * WARP, shared_bytes(number, warps, ahead), &blocks);
-            residents[device->id][number][ahead][warps] = (uint8_t)blocks;
-        }
-    return error;
+    return (size_t)warps * smem_of(variant, ahead) * VEC16_BYTES;
 }
 
 cudaError_t scan_block_per_row_load(struct scan_device *device)
 {
+    size_t most;
     cudaError_t error = cudaSuccess;
-    for (int number = 0; number < KERNELS && !error; number++)
-        error = kernel_load(device, number);
+    for (int i = 0; i < 2 * SCAN_SUMS && !error; i++)
+        error = scan_kernel_load_most(variants[i / SCAN_SUMS][i % SCAN_SUMS].kernel, device->shared_max, &most);
     return error;
 }
 
-static enum variant variant_of(const struct scan_rule *rule)
+static cudaError_t launch(const struct scan_call *call, const struct variant *variant, struct scan_plan *plan)
 {
-    bool f64 = rule->output == SCAND_DTYPE_F64;
-    bool wide = rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
-    switch (rule->accumulator) {
-    case SCAND_ACCUMULATOR_F32:
-        return f64 ? VARIANT_F32_F64 : VARIANT_F32_F32;
-    case SCAND_ACCUMULATOR_F64:
-        return f64 ? VARIANT_F64_F64 : VARIANT_F64_F32;
-    case SCAND_ACCUMULATOR_F2:
-        return f64 ? VARIANT_F2_PAIR_F64 : wide ? VARIANT_F2_PAIR_F32 : VARIANT_F2_F32;
-    case SCAND_ACCUMULATOR_AUTO: /* no rule of rows has it */
-    case SCAND_ACCUMULATOR_EXACT:
-    case SCAND_ACCUMULATOR_COUNT:
-        break;
-    }
-    return VARIANT_COUNT;
-}
-
-/* Returns an index into scan_kernels. */
-static int kernel_of(const struct scan_rule *rule, bool aligned)
-{
-    const int variant = (int)variant_of(rule), kind = rule->kind == SCAND_KIND_EXCLUSIVE;
-    return aligned && variant < VARIANTS_NARROW ? 2 * VARIANT_COUNT + kind * VARIANTS_NARROW + variant
-                                                : kind * VARIANT_COUNT + variant;
-}
-
-static cudaError_t launch(struct scan_device *device, const struct scan_rule *rule, struct scan_plan *plan,
-                          cudaStream_t stream)
-{
-    const int number = kernel_of(rule, scan_plan_is_aligned(plan)), warps = scan_warps(plan->length);
-    const int with = residents[device->id][number][1][warps], without = residents[device->id][number][0][warps];
-    plan->ahead = instance_prefetches(with, without);
-    plan->smem = smem_of(number, plan->ahead);
-    plan->bulk = instance_copies_in_bulk(plan);
-    const uint64_t resident = (uint64_t)device->processors * (plan->ahead ? with : without);
+    const int warps = scan_warps(plan->length);
+    int resident[2] = {}; /* thread blocks that an SM holds, by whether they prefetch */
     uint64_t grid;
-    if (resident == 0)
-        return SCAN_NO_ROOM;
-    cudaError_t error = scan_grid_of(device, plan, resident, warps, stream, &grid);
-    if (error)
-        return error;
+    cudaError_t error = cudaSuccess;
+    for (int ahead = 0; ahead < 2 && !error; ahead++)
+        error =
+            scan_kernel_resident(variant->kernel, warps * WARP, shared_bytes(variant, warps, ahead), &resident[ahead]);
+    /* Unless its shared memory costs thread blocks, which can compute while others fetch. */
+    plan->ahead = resident[1] >= resident[0];
+    plan->smem = smem_of(variant, plan->ahead);
+    plan->bulk = instance_copies_in_bulk(plan);
+    const uint64_t all = (uint64_t)call->device->processors * resident[plan->ahead];
+    if (error || all == 0)
+        return error ? error : SCAN_NO_ROOM;
+    error = scan_grid_of(call->device, plan, all, warps, call->stream, &grid);
     void *arguments[] = {plan};
-    return scan_kernel_launch(scan_kernels[number], grid, warps * WARP, arguments,
-                              shared_bytes(number, warps, plan->ahead), stream);
+    return error ? error
+                 : scan_kernel_launch(variant->kernel, grid, warps * WARP, arguments,
+                                      shared_bytes(variant, warps, plan->ahead), call->stream);
 }
 
 cudaError_t scan_block_per_row(const struct scan_call *call)
 {
     const struct scan_rule *rule = &call->rows->rule;
     struct scan_plan plan = call->plan;
+    const struct variant *variant = &variants[scan_plan_is_aligned(&plan)][scan_sum_number(rule)];
     return scan_with_spine(scan_any_layout_spine(rule), &plan, call->ragged, call->workspace, call->range, call->stream,
-                           [&] { return launch(call->device, rule, &plan, call->stream); });
+                           [&] { return launch(call, variant, &plan); });
 }

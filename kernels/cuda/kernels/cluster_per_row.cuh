@@ -237,7 +237,7 @@ __global__ void REGISTERS((cluster_registers<Sum>)) cluster_kernel(const __grid_
         cluster_passes<Sum, Kind>(plan, memory, item, warp, iteration, &leaves);
 #pragma unroll
         for (int t = 0; t < CLUSTER_TILES; t++)
-            scan_write<Sum, float, false>(plan.scan, item, cluster_tile(warp, t), stage, leaves.tile[t].x);
+            scan_write<Sum, false>(plan.scan, item, cluster_tile(warp, t), stage, leaves.tile[t].x);
         if (threadIdx.x == 0)
             shared.items[(iteration + ITEMS_AHEAD) % ITEMS] = cluster_item_at(
                 plan, (blockIdx.x + (uint64_t)(iteration + ITEMS_AHEAD) * gridDim.x) / (unsigned)cluster_size());

@@ -36,14 +36,6 @@ static const struct direct_kernel kernels[DIRECT_KERNELS] = {
 };
 #undef X
 
-/* True when sums in f2 begin and end as f32, in all passes. */
-static bool is_f2_of_f32(const struct scan_rule *rule)
-{
-    return rule->op == SCAND_OPERATOR_SUM && rule->accumulator == SCAND_ACCUMULATOR_F2 &&
-           codec_class(rule->input) == SCAND_CLASS_F32 && codec_class(rule->output) == SCAND_CLASS_F32 &&
-           (rule->pass_count == 1 || rule->intermediate == SCAND_DTYPE_F32);
-}
-
 static const struct direct_kernel *kernel_of(const struct scan_rule *rule)
 {
     int number = scan_any_layout_number(rule);
@@ -52,7 +44,7 @@ static const struct direct_kernel *kernel_of(const struct scan_rule *rule)
             codec_is_integer(rule->input) ? DIRECT_AFFINE_WHOLE : DIRECT_AFFINE + scan_float_number(rule->accumulator);
     else if (instance_is_short(rule))
         number = DIRECT_SHORT + (int)rule->op;
-    else if (is_f2_of_f32(rule))
+    else if (rule->op == SCAND_OPERATOR_SUM && rule->accumulator == SCAND_ACCUMULATOR_F2 && instance_is_narrow(rule))
         number = DIRECT_F2_OF_F32;
     return &kernels[number];
 }

@@ -3,30 +3,24 @@
 #include "kernels/cuda/kernels/launchers.h"
 #include "kernels/cuda/select/instance.h"
 
-/* Kernels by accumulator, kind and number of passes, and by output, `Last` being the sum that results are made from.
- * Where rows are aligned, only inclusive results in f32 have code of their own. */
-#define GRID_PER_ROW_SUMS_KERNELS 9
-#define GRID_PER_ROW_KERNELS      (15 * SCAND_PASSES_MAX)
-
-#define X(SUM, LAST, OUT, KIND, ALIGNED)                                 \
-    (const void *)grid_per_row_kernel<SUM, LAST, OUT, KIND, ALIGNED, 1>, \
-        (const void *)grid_per_row_kernel<SUM, LAST, OUT, KIND, ALIGNED, 2>
-#define X_ALL(SUM, LAST)                                                                                   \
-    X(SUM, SUM, float, SCAND_KIND_INCLUSIVE, false), X(SUM, SUM, float, SCAND_KIND_EXCLUSIVE, false),      \
-        X(SUM, SUM, float, SCAND_KIND_INCLUSIVE, true), X(SUM, LAST, double, SCAND_KIND_INCLUSIVE, false), \
-        X(SUM, LAST, double, SCAND_KIND_EXCLUSIVE, false)
-static const void *const grid_per_row_kernels[GRID_PER_ROW_KERNELS] = {
-    X_ALL(sum_f32, sum_f32), X_ALL(sum_f64_narrow, sum_f64), X_ALL(sum_f2, sum_f2_pair)};
+/* By accumulator, and inclusive, exclusive, and inclusive where rows are aligned: kernels for one pass, for two, and
+ * for the sums of two. */
+#define ALIKE 3
+#define X(SUM, KIND, ALIGNED)                                          \
+    {                                                                  \
+        (const void *)grid_per_row_kernel<SUM, KIND, ALIGNED, 1>,      \
+            (const void *)grid_per_row_kernel<SUM, KIND, ALIGNED, 2>,  \
+            (const void *)grid_per_row_sums_kernel<SUM, KIND, ALIGNED> \
+    }
+#define X_ALL(SUM) \
+    X(SUM, SCAND_KIND_INCLUSIVE, false), X(SUM, SCAND_KIND_EXCLUSIVE, false), X(SUM, SCAND_KIND_INCLUSIVE, true)
+static const void *const kernels[3 * ALIKE][SCAND_PASSES_MAX + 1] = {X_ALL(sum_f32), X_ALL(sum_f64_narrow),
+                                                                     X_ALL(sum_f2)};
 #undef X
 #undef X_ALL
 
-#define X(SUM)                                                                    \
-    (const void *)grid_per_row_sums_kernel<SUM, SCAND_KIND_INCLUSIVE, false>,     \
-        (const void *)grid_per_row_sums_kernel<SUM, SCAND_KIND_EXCLUSIVE, false>, \
-        (const void *)grid_per_row_sums_kernel<SUM, SCAND_KIND_INCLUSIVE, true>
-static const void *const grid_per_row_sums_kernels[GRID_PER_ROW_SUMS_KERNELS] = {X(sum_f32), X(sum_f64_narrow),
-                                                                                 X(sum_f2)};
-#undef X
+static const int threads_of[SCAND_PASSES_MAX + 1] = {GRID_PER_ROW_THREADS(1), GRID_PER_ROW_THREADS(2),
+                                                     GRID_PER_ROW_SUMS_THREADS};
 
 /* Thread blocks that are resident together, of each device; 0: it cannot run these kernels. */
 static int grids[SCAN_DEVICES_MAX];
@@ -36,12 +30,9 @@ cudaError_t scan_grid_per_row_load(struct scan_device *device)
     const bool able = device->code >= 90 && device->shared_max >= GRID_PER_ROW_SHARED_ALL;
     int resident = able;
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < GRID_PER_ROW_KERNELS && resident > 0 && !error; i++)
-        error = scan_kernel_load_resident(grid_per_row_kernels[i], GRID_PER_ROW_THREADS(1 + i % SCAND_PASSES_MAX),
-                                          GRID_PER_ROW_SHARED, &resident);
-    for (int i = 0; i < GRID_PER_ROW_SUMS_KERNELS && resident > 0 && !error; i++)
-        error = scan_kernel_load_resident(grid_per_row_sums_kernels[i], GRID_PER_ROW_SUMS_THREADS, GRID_PER_ROW_SHARED,
-                                          &resident);
+    for (int i = 0; i < 3 * ALIKE; i++)
+        for (int n = 0; n <= SCAND_PASSES_MAX && resident > 0 && !error; n++)
+            error = scan_kernel_load_resident(kernels[i][n], threads_of[n], GRID_PER_ROW_SHARED, &resident);
     grids[device->id] = resident > 0 ? device->processors : 0;
     return error;
 }
@@ -53,27 +44,18 @@ uint64_t scan_grid_per_row_workspace_bytes(const struct scan_rule *rule, uint64_
     return 2 * rule->pass_count * sums * sum_bytes;
 }
 
-/* The kernel for the plan's step, and its threads. */
-static const void *kernel_for(const struct scan_rule *rule, const struct grid_per_row_plan *plan, int *threads)
-{
-    const int accumulator = scan_float_number(rule->accumulator), passes = plan->scan.pass_count;
-    const int alike = instance_is_aligned(rule, &plan->scan) ? 2 : rule->kind == SCAND_KIND_EXCLUSIVE;
-    const int number = 5 * accumulator + (rule->output == SCAND_DTYPE_F64 ? 3 : 0) + alike;
-    *threads = plan->step == GRID_PER_ROW_SUMS ? GRID_PER_ROW_SUMS_THREADS : GRID_PER_ROW_THREADS(passes);
-    return plan->step == GRID_PER_ROW_SUMS ? grid_per_row_sums_kernels[3 * accumulator + alike]
-                                           : grid_per_row_kernels[number * SCAND_PASSES_MAX + passes - 1];
-}
-
 static cudaError_t launch(const struct scan_call *call, struct grid_per_row_plan *plan)
 {
+    const struct scan_rule *rule = &call->rows->rule;
     const uint64_t grid = scan_least(plan->scan.items, (uint64_t)grids[call->device->id]);
-    int threads;
-    const void *kernel = kernel_for(&call->rows->rule, plan, &threads);
+    const int alike = instance_is_aligned(rule, &plan->scan) ? 2 : rule->kind == SCAND_KIND_EXCLUSIVE;
+    const int n = plan->step == GRID_PER_ROW_SUMS ? SCAND_PASSES_MAX : plan->scan.pass_count - 1;
+    const void *const kernel = kernels[ALIKE * scan_float_number(rule->accumulator) + alike][n];
     void *arguments[] = {plan};
     if (grid == 0)
         return SCAN_NO_ROOM;
-    return scan_launched(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments,
-                                                     GRID_PER_ROW_SHARED, call->stream));
+    return scan_launched(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads_of[n]),
+                                                     arguments, GRID_PER_ROW_SHARED, call->stream));
 }
 
 /* Two passes over rows of more blocks than thread blocks are resident take three launches: for the sums of the passes,

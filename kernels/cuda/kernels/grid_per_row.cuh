@@ -33,7 +33,7 @@
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/item.cuh"
-#include "kernels/cuda/warp/tile_io.cuh"
+#include "kernels/cuda/warp/tile_words.cuh"
 
 #define GRID_PER_ROW_WARPS           16 /* warps that compute */
 #define GRID_PER_ROW_SERVERS         2  /* warps that serve a pass: one publishes, one looks back */
@@ -122,17 +122,16 @@ template <class Sum> DEVICE bool grid_per_row_there(const struct grid_per_row_sh
 }
 
 /* Starts the copy of a warp's tiles of an item. */
-template <bool Aligned>
-DEVICE void grid_per_row_fetch(const struct scan_plan &plan, const struct grid_per_row_item *item, int warp,
-                               uint4 *buffer)
+template <bool Aligned> DEVICE void grid_per_row_fetch(const struct grid_per_row_item *item, int warp, uint4 *buffer)
 {
 #pragma unroll
     for (int i = 0; i < GRID_PER_ROW_TILES; i++) {
         const int tile = grid_per_row_tile(warp, i), count = tile_samples(item->length, tile);
-        if (Aligned || plan.input.access != ACCESS_VEC16)
-            tile_fetch<Aligned>(buffer + tile * TILE_SMEM, item->input, plan.input, item->length, tile);
+        const char *source = item->input + tile * ORDER_TILE * 4;
+        if (count > 0 && Aligned)
+            fetch_vectors(buffer + tile * TILE_SMEM, source, 0, count);
         else if (count > 0)
-            fetch_lines<1>(buffer + tile * TILE_SMEM, item->input + tile * ORDER_TILE * 4, count);
+            fetch_lines<1>(buffer + tile * TILE_SMEM, source, count);
     }
     __pipeline_commit();
 }
@@ -146,11 +145,8 @@ DEVICE void grid_per_row_read(const struct scan_plan &plan, const struct grid_pe
     if (Aligned) {
         leaf_read(tile, x);
     } else {
-        if (plan.input.access == ACCESS_VEC16)
-            leaf_read_at(tile, vectors_in_line(item->input) + ORDER_LEAF / 4 * lane_index(),
-                         shift_of<float>(item->input), x);
-        else
-            leaf_read(tile, x);
+        leaf_read_at(tile, vectors_in_line(item->input) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(item->input),
+                     x);
         leaf_decode(plan.input_form, x);
         __syncwarp();
         leaf_write(tile, lane_index(), x);
@@ -250,22 +246,20 @@ DEVICE typename Sum::sum grid_per_row_second(const struct scan_plan &plan, struc
 
 /* Writes a tile of results by way of `stage`; where rows do not begin with a vector, in requests that begin where lines
  * do. Moves the results. */
-template <bool Aligned, class Out>
-DEVICE void grid_per_row_write(const struct scan_plan &plan, const struct grid_per_row_item *item, int tile,
-                               uint4 *stage, struct held_leaf<Out> *results)
+template <bool Aligned>
+DEVICE void grid_per_row_write(const struct grid_per_row_item *item, int tile, uint4 *stage,
+                               struct held_leaf<float> *results)
 {
-    if constexpr (!Aligned && sizeof(Out) == 4) {
-        if (plan.output.access == ACCESS_VEC16) {
-            tiles_write<1>(stage, item->output + tile * ORDER_TILE * 4, tile_samples(item->length, tile), results);
-            return;
-        }
-    }
-    tile_write<Out, TILE_VECTORS, Aligned>(stage, item->output, plan.output, item->length, tile, results->x);
+    if (Aligned)
+        tile_write<TILE_VECTORS>(stage, (char *)__builtin_assume_aligned(item->output, VEC16_BYTES), item->length, tile,
+                                 results->x);
+    else
+        tiles_write<1>(stage, item->output + tile * ORDER_TILE * 4, tile_samples(item->length, tile), results);
 }
 
 /* The results of a warp's tiles of item `number`, from what goes into the last pass, which moves. Code for all tiles
  * side by side does not fit the instruction cache unless rows are aligned. */
-template <class Sum, class Last, class Out, int Kind, bool Aligned>
+template <class Sum, int Kind, bool Aligned>
 DEVICE void grid_per_row_results(const struct scan_plan &plan, struct grid_per_row_shared<Sum> *shared, int pass,
                                  int number, int warp, uint4 *stage, typename Sum::sum before[GRID_PER_ROW_TILES],
                                  float values[GRID_PER_ROW_TILES][ORDER_LEAF])
@@ -275,17 +269,17 @@ DEVICE void grid_per_row_results(const struct scan_plan &plan, struct grid_per_r
 #pragma unroll at_once
     for (int i = 0; i < GRID_PER_ROW_TILES; i++) {
         const int tile = grid_per_row_tile(warp, i);
-        typename Last::sample x[ORDER_LEAF];
+        typename Sum::sample x[ORDER_LEAF];
 #pragma unroll
         for (int k = 0; k < ORDER_LEAF; k++)
-            x[k] = Last::from_f32(values[0][k]);
-        grid_per_row_values_of<Last, Kind>(plan, pass, x, item, tile,
-                                           shared->tiles[pass][number % GRID_PER_ROW_MBARRIERS].carries, before[0]);
-        struct held_leaf<Out> results;
-        leaf_results<Last, Out>(x, results.x);
+            x[k] = Sum::from_f32(values[0][k]);
+        grid_per_row_values_of<Sum, Kind>(plan, pass, x, item, tile,
+                                          shared->tiles[pass][number % GRID_PER_ROW_MBARRIERS].carries, before[0]);
+        struct held_leaf<float> results;
+        leaf_results<Sum>(x, results.x);
         if (!Aligned)
             leaf_encode(plan.output_form, results.x);
-        grid_per_row_write<Aligned>(plan, item, tile, stage, &results);
+        grid_per_row_write<Aligned>(item, tile, stage, &results);
 #pragma unroll
         for (int next = 1; next < GRID_PER_ROW_TILES; next++) {
             before[next - 1] = before[next];
@@ -302,10 +296,10 @@ DEVICE void grid_per_row_begin(const struct scan_plan &plan, struct grid_per_row
                                uint4 *buffers, typename Sum::sum *befores)
 {
     for (int number = 0; number < 2; number++)
-        grid_per_row_fetch<Aligned>(plan, &shared->items[number], warp, buffers + number * GRID_PER_ROW_BUFFER);
+        grid_per_row_fetch<Aligned>(&shared->items[number], warp, buffers + number * GRID_PER_ROW_BUFFER);
     __pipeline_wait_prior(1);
     grid_per_row_first<Sum, Aligned>(plan, shared, 0, warp, buffers, befores);
-    grid_per_row_fetch<Aligned>(plan, &shared->items[2], warp, buffers + 2 * GRID_PER_ROW_BUFFER);
+    grid_per_row_fetch<Aligned>(&shared->items[2], warp, buffers + 2 * GRID_PER_ROW_BUFFER);
     __pipeline_wait_prior(1);
     if (grid_per_row_there(shared, 1))
         grid_per_row_first<Sum, Aligned>(plan, shared, 1, warp, buffers + GRID_PER_ROW_BUFFER, befores);
@@ -330,7 +324,7 @@ DEVICE int grid_per_row_last(int at)
  * to pass through. The total of item t + 2 in the first pass comes early in an iteration, for those who wait for it;
  * but `late` where that spares the compiler spilling, which for f32 wins 3 % on 1,754 rows of 57,001 on an H200.
  */
-template <class Sum, class Last, class Out, int Kind, bool Aligned>
+template <class Sum, int Kind, bool Aligned>
 DEVICE void grid_per_row_both(const struct scan_plan &plan, struct grid_per_row_shared<Sum> *shared, int warp,
                               uint4 *buffers)
 {
@@ -368,8 +362,7 @@ DEVICE void grid_per_row_both(const struct scan_plan &plan, struct grid_per_row_
             mbarrier_wait(&shared->carries[1][(iteration - 1) % GRID_PER_ROW_MBARRIERS],
                           (iteration - 1) / GRID_PER_ROW_MBARRIERS % 2);
             __syncwarp(); /* the stage has been read */
-            grid_per_row_results<Sum, Last, Out, Kind, Aligned>(plan, shared, 1, iteration - 1, warp, stage,
-                                                                held_before, held);
+            grid_per_row_results<Sum, Kind, Aligned>(plan, shared, 1, iteration - 1, warp, stage, held_before, held);
         }
         if (!grid_per_row_there(shared, iteration))
             return;
@@ -383,7 +376,7 @@ DEVICE void grid_per_row_both(const struct scan_plan &plan, struct grid_per_row_
                 held[i][k] = x[k];
         }
         __syncwarp();
-        grid_per_row_fetch<Aligned>(plan, &shared->items[(iteration + 3) % GRID_PER_ROW_ITEMS], warp, buffer);
+        grid_per_row_fetch<Aligned>(&shared->items[(iteration + 3) % GRID_PER_ROW_ITEMS], warp, buffer);
         if (late) {
             __pipeline_wait_prior(1); /* the next item's may be on their way */
             if (grid_per_row_there(shared, iteration + 2))
@@ -395,7 +388,7 @@ DEVICE void grid_per_row_both(const struct scan_plan &plan, struct grid_per_row_
 
 /* The work of a computing warp in one pass. Here samples wait in registers, an iteration longer for the carries of
  * their item. */
-template <class Sum, class Last, class Out, int Kind, bool Aligned>
+template <class Sum, int Kind, bool Aligned>
 DEVICE void grid_per_row_one(const struct scan_plan &plan, struct grid_per_row_shared<Sum> *shared, int warp,
                              uint4 *buffers)
 {
@@ -416,12 +409,12 @@ DEVICE void grid_per_row_one(const struct scan_plan &plan, struct grid_per_row_s
         if (iteration > 0) {
             mbarrier_wait(&shared->carries[0][(iteration - 1) % GRID_PER_ROW_MBARRIERS],
                           (iteration - 1) / GRID_PER_ROW_MBARRIERS % 2);
-            grid_per_row_results<Sum, Last, Out, Kind, Aligned>(plan, shared, 0, iteration - 1, warp,
-                                                                buffer + warp * TILE_SMEM, held_before, held);
+            grid_per_row_results<Sum, Kind, Aligned>(plan, shared, 0, iteration - 1, warp, buffer + warp * TILE_SMEM,
+                                                     held_before, held);
         }
         if (!there)
             return;
-        grid_per_row_fetch<Aligned>(plan, &shared->items[(iteration + 3) % GRID_PER_ROW_ITEMS], warp, buffer);
+        grid_per_row_fetch<Aligned>(&shared->items[(iteration + 3) % GRID_PER_ROW_ITEMS], warp, buffer);
 #pragma unroll
         for (int i = 0; i < GRID_PER_ROW_TILES; i++) {
             held_before[i] = before[i];
@@ -569,7 +562,7 @@ DEVICE void grid_per_row_init(const struct grid_per_row_plan &plan, struct grid_
     __syncthreads();
 }
 
-template <class Sum, class Last, class Out, int Kind, bool Aligned, int Passes>
+template <class Sum, int Kind, bool Aligned, int Passes>
 __global__ void __launch_bounds__(GRID_PER_ROW_THREADS(Passes), 1)
     grid_per_row_kernel(const __grid_constant__ struct grid_per_row_plan plan)
 {
@@ -580,9 +573,9 @@ __global__ void __launch_bounds__(GRID_PER_ROW_THREADS(Passes), 1)
     const int warp = warp_index(), pass = (warp - GRID_PER_ROW_WARPS) / GRID_PER_ROW_SERVERS,
               server = warp % GRID_PER_ROW_SERVERS;
     if (warp < GRID_PER_ROW_WARPS && Passes > 1)
-        grid_per_row_both<Sum, Last, Out, Kind, Aligned>(plan.scan, &shared, warp, buffers);
+        grid_per_row_both<Sum, Kind, Aligned>(plan.scan, &shared, warp, buffers);
     else if (warp < GRID_PER_ROW_WARPS)
-        grid_per_row_one<Sum, Last, Out, Kind, Aligned>(plan.scan, &shared, warp, buffers);
+        grid_per_row_one<Sum, Kind, Aligned>(plan.scan, &shared, warp, buffers);
     else if (Passes > 1 && plan.scan.backward[pass])
         grid_per_row_serve_both<Sum, true>(plan, &shared, pass, server);
     else if (Passes > 1)

@@ -74,7 +74,7 @@ DEVICE void grid_per_row_sums(const struct scan_plan &plan, struct grid_per_row_
             before[i] = *grid_per_row_before(befores, iteration, grid_per_row_tile(warp, i));
         }
         __syncwarp();
-        grid_per_row_fetch<Aligned>(plan, &shared->items[(iteration + 3) % GRID_PER_ROW_ITEMS], warp, buffer);
+        grid_per_row_fetch<Aligned>(&shared->items[(iteration + 3) % GRID_PER_ROW_ITEMS], warp, buffer);
         __pipeline_wait_prior(1); /* the next item's may be on their way */
         if (grid_per_row_there(shared, iteration + 2))
             grid_per_row_first<Sum, Aligned>(plan, shared, iteration + 2, warp,

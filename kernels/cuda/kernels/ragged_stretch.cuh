@@ -282,7 +282,7 @@ DEVICE void stretch_write(const struct stretch &stretch, char *output, uint4 *ve
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++) {
         float results[ORDER_LEAF];
-        leaf_results<Sum, float>(leaves[t].x, results);
+        leaf_results<Sum>(leaves[t].x, results);
         stretch_leaf_write(vectors + t * TILE_SMEM, output + stretch.at[t], results);
     }
     __syncwarp();

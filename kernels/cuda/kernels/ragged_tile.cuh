@@ -6,8 +6,9 @@
 #define KERNELS_CUDA_KERNELS_RAGGED_TILE_CUH
 
 #include "kernels/cuda/kernels/ragged_items.cuh"
+#include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/lane/leaf.cuh"
-#include "kernels/cuda/warp/tile_io.cuh"
+#include "kernels/cuda/warp/tile_words.cuh"
 
 /* This lane's part of a tile. */
 struct ragged_leaf {
@@ -160,16 +161,14 @@ DEVICE void ragged_write(const struct ragged_plan &plan, const struct ragged_ite
     char *target = plan.output + (item.first + (uint64_t)tile * ORDER_TILE) * sizeof(float);
     const int shift = shift_of<float>(target);
     float results[ORDER_LEAF];
-    leaf_results<Sum, float>(x, results);
+    leaf_results<Sum>(x, results);
     if (together) {
         packed_write(vectors, shift + leaf.first, leaf.samples, results);
         __syncwarp();
         packed_drain(vectors, target, shift, item.samples);
         __syncwarp();
     } else {
-        const struct scan_side contiguous = {.access = ACCESS_VEC16};
-        tile_write<float, TILE_VECTORS, false, false, false>(vectors, target, contiguous,
-                                                             tile_samples(item.samples, tile), 0, results);
+        tile_write<TILE_VECTORS>(vectors, target, tile_samples(item.samples, tile), 0, results);
     }
 }
 

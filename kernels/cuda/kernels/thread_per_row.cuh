@@ -39,7 +39,7 @@ DEVICE struct thread_per_row_span thread_per_row_span_of(const struct packed_row
 DEVICE void thread_per_row_fetch(const struct packed_rows &plan, uint64_t iteration, uint4 *tile)
 {
     const struct thread_per_row_span span = thread_per_row_span_of(plan, plan.input, iteration);
-    const int end = span.count > 0 ? span.shift + span.count : 0, lane = lane_index();
+    const int end = span.shift + span.count, lane = lane_index();
 #pragma unroll 4
     for (int k = lane; k < end / 4; k += WARP)
         __pipeline_memcpy_async(tile + k, span.vectors + k * VEC16_BYTES, VEC16_BYTES);
@@ -222,16 +222,11 @@ __global__ void REGISTERS(thread_per_row_registers<Leaf>)
     extern __shared__ uint4 thread_per_row_tiles[];
     const int warp = warp_index(), smem = THREAD_PER_ROW_SMEM(plan.length);
     const uint64_t stride = (uint64_t)gridDim.x * THREAD_PER_ROW_WARPS;
-    uint4 *tile = thread_per_row_tiles + (1 + plan.ahead) * warp * smem, *other = tile + plan.ahead * smem;
-    uint64_t iteration = (uint64_t)blockIdx.x * THREAD_PER_ROW_WARPS + warp;
-    thread_per_row_fetch(plan, iteration, tile);
-    for (; packed_count(plan, iteration) > 0; iteration += stride) {
-        if (plan.ahead) {
-            thread_per_row_fetch(plan, iteration + stride, other);
-            __pipeline_wait_prior(1);
-        } else {
-            __pipeline_wait_prior(0);
-        }
+    uint4 *tile = thread_per_row_tiles + warp * smem;
+    for (uint64_t iteration = (uint64_t)blockIdx.x * THREAD_PER_ROW_WARPS + warp; packed_count(plan, iteration) > 0;
+         iteration += stride) {
+        thread_per_row_fetch(plan, iteration, tile);
+        __pipeline_wait_prior(0);
         __syncwarp();
         const struct thread_per_row_span span = thread_per_row_span_of(plan, plan.output, iteration);
         const bool whole_vectors = (span.shift | plan.length) % 4 == 0;
@@ -241,11 +236,6 @@ __global__ void REGISTERS(thread_per_row_registers<Leaf>)
         __syncwarp();
         thread_per_row_drain(tile, span);
         __syncwarp();
-        if (!plan.ahead)
-            thread_per_row_fetch(plan, iteration + stride, tile);
-        uint4 *done = tile;
-        tile = other;
-        other = done;
     }
 }
 

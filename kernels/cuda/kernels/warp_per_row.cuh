@@ -179,7 +179,7 @@ __global__ void REGISTERS((warp_per_row_registers<Sum, Tiles, Kind>()))
         warp_per_row_passes<Sum, rows, Tiles, Kind>(plan, leaves);
 #pragma unroll
         for (int t = 0; t < rows * Tiles; t++) {
-            leaf_results<Sum, float>(leaves[t].x, samples[t].x);
+            leaf_results<Sum>(leaves[t].x, samples[t].x);
             leaf_encode(plan.output_form, samples[t].x);
         }
 #pragma unroll

@@ -280,7 +280,7 @@ __global__ void REGISTERS((warp_per_rows_registers<Sum, warp_per_rows_tiles<Sum,
 #pragma unroll
         for (int t = 0; t < count; t++) {
             const struct packed_leaf leaf = packed_leaf_of(plan, t, plan.rows_at_once);
-            leaf_results<Sum, float>(leaves_held[t].x, samples[t].x);
+            leaf_results<Sum>(leaves_held[t].x, samples[t].x);
             warp_per_rows_write(vectors, first + leaf.first, leaf.samples, (first | plan.length) % 4 == 0,
                                 samples[t].x);
         }

@@ -300,7 +300,7 @@ DEVICE void serial_tile(const struct packed_rows &plan, const struct serial_pass
     leaf_values<Sum, false, Kind, false>(x, serial_carry<Sum>(plan, leaf, met->prefix, before), ORDER_LEAF - 1);
     if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && leaf.number == 0)
         x[0] = Sum::value(Sum::zero());
-    leaf_results<Sum, float>(x, samples);
+    leaf_results<Sum>(x, samples);
     serial_write(pass, leaf.begin, leaf.samples, samples);
     __syncwarp();
 }

@@ -202,10 +202,6 @@ template <enum scand_operator Op, bool Wide> struct any_f2 : any_double_word<Op>
 using sum_f32 = any_real<float, SCAND_OPERATOR_SUM>;
 using sum_f64 = any_real<double, SCAND_OPERATOR_SUM>;
 
-/* f2 where a pass leaves f64, and the pass after that. */
-using sum_f2_pair = any_f2<SCAND_OPERATOR_SUM, false>;
-using sum_f2_wide = any_f2<SCAND_OPERATOR_SUM, true>;
-
 /* f2 where f32 goes in and f32 comes out of every pass: only high words are held. */
 struct sum_f2 : any_double_word<SCAND_OPERATOR_SUM> {
     using sample = float;

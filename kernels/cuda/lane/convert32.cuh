@@ -117,10 +117,6 @@ template <bool Encode> DEVICE void leaf_convert_apart(enum scand_dtype form, flo
     memcpy(x, words.x, sizeof(words));
 }
 
-template <bool Whole = false> DEVICE void leaf_encode(enum scand_dtype, double[ORDER_LEAF])
-{
-}
-
 /*
  * Rounds f64 values to f32 without conversions. x - 2^29 x is rounded where an f32 of the size of x ends. What it then
  * lacks of 2^29 x is x rounded; half way between two numbers x is even where x - 2^29 x ends, so that is to even as

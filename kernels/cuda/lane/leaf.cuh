@@ -185,8 +185,7 @@ template <class Sum> DEVICE void leaf_halve_at(typename Sum::sample x[ORDER_LEAF
 }
 
 /* A NaN makes all that follows it in a leaf NaN, so one look at either end tells whether there are any. */
-template <class Sum, class Out>
-DEVICE void leaf_results(const typename Sum::sample x[ORDER_LEAF], Out results[ORDER_LEAF])
+template <class Sum> DEVICE void leaf_results(const typename Sum::sample x[ORDER_LEAF], float results[ORDER_LEAF])
 {
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)

@@ -16,12 +16,6 @@
 #define ANY_CLUSTER_F64  20 /* warps of a thread block, of which an SM holds two, with sums in f64; */
 #define ANY_CLUSTER_REST 16 /* with others, which have more registers */
 
-/* Prefetches unless its shared memory costs thread blocks, which can compute while others fetch. */
-bool instance_prefetches(int with, int without)
-{
-    return with >= without;
-}
-
 static bool is_ieee(enum scand_dtype form)
 {
     return form == SCAND_DTYPE_F32 || form == SCAND_DTYPE_F32BE;

@@ -11,9 +11,6 @@
 extern "C" {
 #endif
 
-/* True when thread blocks prefetch, of which an SM holds `with` then and `without` else. */
-bool instance_prefetches(int with, int without);
-
 /* True when results of block_per_row are copied in bulk; `plan` knows whether thread blocks prefetch. */
 bool instance_copies_in_bulk(const struct scan_plan *plan);
 

@@ -11,43 +11,38 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define FACT(NUMBER) (UINT64_C(1) << (NUMBER))
 
 /* Facts that may hold of rows and a device: a bit for each. */
-#define SCANS          FACT(0) /* no reduction; a reduction is REDUCED */
-#define REDUCED        FACT(1)
-#define SAMPLES        FACT(2) /* rows of one sample or more; others are EMPTY */
-#define EMPTY          FACT(3)
-#define EVEN           FACT(4) /* all rows are equally long; others are RAGGED_ROWS */
-#define RAGGED_ROWS    FACT(5)
-#define FEW_ROWS       FACT(6) /* ragged rows, as many as 32 bits can number */
-#define AFFINE_MAPS    FACT(7) /* the operator affine; others are JOINED */
-#define JOINED         FACT(8)
-#define FACTORS        FACT(9)  /* coefficients of affine are as contiguous as samples, or one serves a row, or all */
-#define SUMS           FACT(10) /* select_is_sum */
-#define F32            FACT(11) /* from f32 to f32: nothing to decode or encode */
-#define NARROW         FACT(12) /* results of 4 bytes, where they are sums */
-#define FLOAT_BETWEEN  FACT(13) /* what a pass leaves for another one, if any, is an f32 or a sum of f32 */
-#define DOUBLE_BETWEEN FACT(14) /* at most an f64: all but an f64 that goes into sums of f2 */
-#define TWO_PASSES     FACT(15) /* and not one */
-#define THREE_TILES    FACT(16) /* sums that warp_per_rows has registers for: in f32, or inclusive in f64 */
-#define F32_SUMS       FACT(17) /* the accumulator f32 */
-#define SLOTS          FACT(18) /* contiguous and aligned to the type, on both sides */
-#define ONE_AXIS       FACT(19) /* rows are all equally far from the next one */
-#define PACKED_IN      FACT(20) /* row lies right after row in the input */
-#define PACKED         FACT(21) /* on both sides */
-#define IN_STEP        FACT(22) /* the first sample and the first result are equally far into 16 bytes */
-#define PART_LEAF      FACT(23) /* the last leaf of a row is not full */
-#define BLOCKS         FACT(24) /* a row has several order blocks */
-#define PREFETCH       FACT(25) /* select_any_layout_prefetches */
-#define COOPERATIVE    FACT(26) /* the device can launch thread blocks that are all resident at once */
-#define ONE_READ       FACT(27) /* one pass, or a thread block on each SM for each order block of a row */
-#define CLUSTERS       FACT(28) /* device, rule and input are what clusters need */
-#define COLUMNS        FACT(29) /* rows are columns side by side, on both sides */
-#define MAPS           FACT(30) /* columns that tensor maps can describe */
-#define BOXES          FACT(31) /* tiles of such columns are many and full enough for all SMs */
-#define TILES_COUNTED  FACT(32) /* columns whose tiles columns_direct can number */
-#define ONE_FACTOR     FACT(33) /* one coefficient of affine for all samples */
-#define ANY_CLUSTERS   FACT(34) /* device, rule and length are what clusters of any_cluster need */
-#define ONE_TILE       FACT(35) /* sums that are not THREE_TILES: in f2, or exclusive in f64 */
-#define F2_SUMS        FACT(36) /* the accumulator f2 */
+#define SCANS         FACT(0) /* no reduction; a reduction is REDUCED */
+#define REDUCED       FACT(1)
+#define SAMPLES       FACT(2) /* rows of one sample or more */
+#define EVEN          FACT(3) /* all rows are equally long, and not ragged */
+#define FEW_ROWS      FACT(4) /* ragged rows, as many as 32 bits can number */
+#define AFFINE_MAPS   FACT(5) /* the operator affine; others are JOINED */
+#define JOINED        FACT(6)
+#define FACTORS       FACT(7)  /* coefficients of affine are as contiguous as samples, or one serves a row, or all */
+#define SUMS          FACT(8)  /* select_is_sum */
+#define F32           FACT(9)  /* from f32 to f32: nothing to decode or encode */
+#define FLOAT_BETWEEN FACT(10) /* what a pass leaves for another one, if any, is an f32 or a sum of f32 */
+#define TWO_PASSES    FACT(11) /* and not one */
+#define THREE_TILES   FACT(12) /* sums that warp_per_rows has registers for: in f32, or inclusive in f64 */
+#define F32_SUMS      FACT(13) /* the accumulator f32 */
+#define SLOTS         FACT(14) /* contiguous and aligned to the type, on both sides */
+#define ONE_AXIS      FACT(15) /* rows are all equally far from the next one */
+#define PACKED_IN     FACT(16) /* row lies right after row in the input */
+#define PACKED        FACT(17) /* on both sides */
+#define IN_STEP       FACT(18) /* the first sample and the first result are equally far into 16 bytes */
+#define PART_LEAF     FACT(19) /* the last leaf of a row is not full */
+#define BLOCKS        FACT(20) /* a row has several order blocks */
+#define PREFETCH      FACT(21) /* select_any_layout_prefetches */
+#define COOPERATIVE   FACT(22) /* the device can launch thread blocks that are all resident at once */
+#define ONE_READ      FACT(23) /* one pass, or a thread block on each SM for each order block of a row */
+#define CLUSTERS      FACT(24) /* device, rule and input are what clusters need */
+#define COLUMNS       FACT(25) /* rows are columns side by side, on both sides */
+#define MAPS          FACT(26) /* columns that tensor maps can describe */
+#define BOXES         FACT(27) /* tiles of such columns are many and full enough for all SMs */
+#define TILES_COUNTED FACT(28) /* columns whose tiles columns_direct can number, of affine with one coefficient */
+#define ANY_CLUSTERS  FACT(29) /* device, rule and length are what clusters of any_cluster need */
+#define ONE_TILE      FACT(30) /* sums that are not THREE_TILES: in f2, or exclusive in f64 */
+#define F2_SUMS       FACT(31) /* the accumulator f2 */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -67,6 +62,7 @@ static const struct {
 #define ANY  UINT64_MAX
 
 #define EVEN_SUMS (SCANS | EVEN | SUMS)
+#define SUM_ROWS  (EVEN_SUMS | SLOTS)
 
 /*
  * The needs of each path, be it fast or slow then: facts, and how long its rows may be. A path that is missing here is
@@ -76,34 +72,25 @@ static const struct {
 static const struct need {
     uint64_t facts, longest;
 } needs[SELECT_PATH_COUNT] = {
-    [SELECT_REDUCE_WARP_PER_ROWS]            = {REDUCED | EVEN | SAMPLES | PACKED_IN,                                        ORDER_TILE},
-    [SELECT_REDUCE]                          = {REDUCED | EVEN | SAMPLES,                                                    ORDER_BLOCK},
-    [SELECT_REDUCE_TOTALS]                   = {REDUCED | EVEN | BLOCKS,                                                     ANY},
-    [SELECT_REDUCE_EMPTY]                    = {REDUCED | EVEN | EMPTY,                                                      ANY},
-    [SELECT_REDUCE_RAGGED]                   = {REDUCED | RAGGED_ROWS,                                                       ANY},
-    [SELECT_RAGGED]                          = {SCANS | FEW_ROWS | SUMS | F32 | SLOTS | FLOAT_BETWEEN | COOPERATIVE,         ANY},
-    [SELECT_RAGGED_AFFINE_PREFETCH]          = {SCANS | RAGGED_ROWS | AFFINE_MAPS | FACTORS | PREFETCH,                      ANY},
-    [SELECT_RAGGED_AFFINE]                   = {SCANS | RAGGED_ROWS | AFFINE_MAPS,                                           ANY},
-    [SELECT_RAGGED_ANY_LAYOUT_PREFETCH]      = {SCANS | RAGGED_ROWS | JOINED | PREFETCH,                                     ANY},
-    [SELECT_RAGGED_ANY_LAYOUT]               = {SCANS | RAGGED_ROWS | JOINED,                                                ANY},
-    [SELECT_AFFINE_PREFETCH]                 = {SCANS | EVEN | AFFINE_MAPS | FACTORS | PREFETCH,                             ANY},
-    [SELECT_AFFINE]                          = {SCANS | EVEN | AFFINE_MAPS,                                                  ANY},
-    [SELECT_THREAD_PER_ROW_PREFETCH]         = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN,                          4 * ORDER_LEAF},
-    [SELECT_THREAD_PER_ROW]                  = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN,                          4 * ORDER_LEAF},
-    [SELECT_WARP_PER_ROWS]                   = {EVEN_SUMS | F32 | PACKED | DOUBLE_BETWEEN,                                   ORDER_TILE},
-    [SELECT_WARP_PER_ROWS_SERIAL]            = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN | ONE_TILE,               2 * ORDER_TILE},
-    [SELECT_WARP_PER_ROW]                    = {EVEN_SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,                      3 * ORDER_TILE},
-    [SELECT_BLOCK_PER_ROW]                   = {EVEN_SUMS,                                                                   ORDER_BLOCK},
-    [SELECT_COLUMNS_TMA]                     = {EVEN_SUMS | COLUMNS | NARROW | FLOAT_BETWEEN | MAPS,                         ORDER_BLOCK},
-    [SELECT_COLUMNS_DIRECT]                  = {SCANS | EVEN | JOINED | COLUMNS | TILES_COUNTED,                             ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
-    [SELECT_COLUMNS_DIRECT_AFFINE]           = {SCANS | EVEN | AFFINE_MAPS | ONE_FACTOR | COLUMNS | TILES_COUNTED,           ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
-    [SELECT_CLUSTER_PER_ROW]                 = {EVEN_SUMS | NARROW | SLOTS | DOUBLE_BETWEEN | BLOCKS | CLUSTERS,             16 * ORDER_BLOCK},
-    [SELECT_GRID_PER_ROW_ONE_LAUNCH]         = {EVEN_SUMS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | ONE_READ,                 ANY},
-    [SELECT_GRID_PER_ROW_THREE_LAUNCHES]     = {EVEN_SUMS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | TWO_PASSES,               ANY},
-    [SELECT_BLOCK_PER_ROW_SPINE]             = {EVEN_SUMS | BLOCKS,                                                          ANY},
-    [SELECT_ANY_CLUSTER]                     = {SCANS | EVEN | SLOTS | BLOCKS | ANY_CLUSTERS,                                   16 * ORDER_BLOCK},
-    [SELECT_ANY_LAYOUT_PREFETCH]             = {SCANS | EVEN | JOINED | PREFETCH,                                            ANY},
-    [SELECT_ANY_LAYOUT]                      = {SCANS | EVEN | JOINED,                                                       ANY},
+    [SELECT_REDUCE_WARP_PER_ROWS]        = {REDUCED | EVEN | SAMPLES | PACKED_IN,                                ORDER_TILE},
+    [SELECT_REDUCE]                      = {REDUCED,                                                             ANY},
+    [SELECT_RAGGED]                      = {SCANS | FEW_ROWS | SUMS | F32 | SLOTS | FLOAT_BETWEEN | COOPERATIVE, ANY},
+    [SELECT_AFFINE_PREFETCH]             = {SCANS | AFFINE_MAPS | FACTORS | PREFETCH,                            ANY},
+    [SELECT_AFFINE]                      = {SCANS | AFFINE_MAPS,                                                 ANY},
+    [SELECT_THREAD_PER_ROW]              = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN,                  4 * ORDER_LEAF},
+    [SELECT_WARP_PER_ROWS]               = {EVEN_SUMS | F32 | PACKED,                                            ORDER_TILE},
+    [SELECT_WARP_PER_ROWS_SERIAL]        = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN | ONE_TILE,       2 * ORDER_TILE},
+    [SELECT_WARP_PER_ROW]                = {SUM_ROWS | ONE_AXIS,                                                 3 * ORDER_TILE},
+    [SELECT_BLOCK_PER_ROW]               = {SUM_ROWS,                                                            ORDER_BLOCK},
+    [SELECT_COLUMNS_TMA]                 = {EVEN_SUMS | COLUMNS | FLOAT_BETWEEN | MAPS,                          ORDER_BLOCK},
+    [SELECT_COLUMNS_DIRECT]              = {SCANS | EVEN | COLUMNS | TILES_COUNTED,                              ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
+    [SELECT_CLUSTER_PER_ROW]             = {SUM_ROWS | BLOCKS | CLUSTERS,                                        16 * ORDER_BLOCK},
+    [SELECT_GRID_PER_ROW_ONE_LAUNCH]     = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | ONE_READ,          ANY},
+    [SELECT_GRID_PER_ROW_THREE_LAUNCHES] = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | TWO_PASSES,        ANY},
+    [SELECT_BLOCK_PER_ROW_SPINE]         = {SUM_ROWS | BLOCKS,                                                   ANY},
+    [SELECT_ANY_CLUSTER]                 = {SCANS | EVEN | SLOTS | BLOCKS | ANY_CLUSTERS,                        16 * ORDER_BLOCK},
+    [SELECT_ANY_LAYOUT_PREFETCH]         = {SCANS | JOINED | PREFETCH,                                           ANY},
+    [SELECT_ANY_LAYOUT]                  = {SCANS | JOINED,                                                      ANY},
 };
 // clang-format on
 
@@ -125,41 +112,22 @@ static const struct row {
 } table[] = {
     /*   path                          facts          the longest row on 7.5     8.0     8.6     8.9     9.0    10.0    12.0 */
 
-    /* Rows that are longer than an order block go one by one. */
-    PATH(REDUCE_RAGGED,                0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* Lanes hold leaves of several rows: of 64 samples 0.89. From half a tile on a warp holds one row either way. */
     PATH(REDUCE_WARP_PER_ROWS,         0,               256,    256,    256,    256,    256,    256,    256),
-    /* Rows of 1,000 samples 0.88, of 10,000 0.945. */
+    /* Rows of 1,000 samples 0.88, of 10,000 0.945, of 1,000,000 0.97. Of ragged rows those that are longer than an order block go one
+     * by one. */
     PATH(REDUCE,                       0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    /* Rows of 1,000,000 samples 0.97. */
-    PATH(REDUCE_TOTALS,                0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    PATH(REDUCE_EMPTY,                 0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Rows of 1,000 samples by Pareto's law 0.77 / 0.63 / 0.40. A thread block needs 71 KiB of shared memory. */
     PATH(RAGGED,                       0,              NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    PATH(RAGGED_AFFINE_PREFETCH,       0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    PATH(RAGGED_AFFINE,                0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    PATH(RAGGED_ANY_LAYOUT_PREFETCH,   0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    PATH(RAGGED_ANY_LAYOUT,            0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-
-    /* With one coefficient, on an H100: rows of 57,001 samples 0.86 / 0.65 / 0.33, of 100,000 0.89 / 0.59 / 0.31; as AFFINE_PREFETCH 0.38 / 0.30 / 0.19
-     * and 0.41 / 0.33 / 0.21. */
-    PATH(ANY_CLUSTER,                  AFFINE_MAPS,    NONE,   NONE,   NONE,   NONE, 262144,   NONE,   NONE),
-    /* Rows of 10,000 samples with one coefficient 0.90 / 0.65 / 0.28 by the kernel before, on an H100 0.97 / 0.95 / 0.59, with one for each sample 1.00 / 0.80 / 0.38; as AFFINE 0.15 / 0.12 / 0.11. */
-    PATH(AFFINE_PREFETCH,              0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    /* Along axis 0 0.46 / 0.32 / 0.18, as AFFINE 0.07. */
-    PATH(COLUMNS_DIRECT_AFFINE,        0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    PATH(AFFINE,                       0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Rows of 3 samples 0.53 / 0.48 / 0.49, as WARP_PER_ROWS 0.36 / 0.26 / 0.14; of 5 0.76 / 0.62 / 0.60, as WARP_PER_ROWS 0.59 / 0.43 / 0.23. */
-    PATH(THREAD_PER_ROW_PREFETCH,      PART_LEAF,         6,      6,      6,      6,      6,      6,      6),
-    /* Rows of 8 samples 0.96 / 0.83, as THREAD_PER_ROW_PREFETCH 0.90 / 0.80; of 24 0.97 / 0.97, as THREAD_PER_ROW_PREFETCH 0.91 / 0.89; of 50 0.97 / 0.91, as THREAD_PER_ROW
-     * 0.88 / 0.86; of 128 0.98 / 0.97; of 300 0.97 / 0.96, as WARP_PER_ROW 0.90 / 0.72; of 500 0.97 / 0.96, as WARP_PER_ROW 0.96 / 0.90. */
+    PATH(THREAD_PER_ROW,               PART_LEAF,         6,      6,      6,      6,      6,      6,      6),
+    /* Rows of 8 samples 0.96 / 0.83, as THREAD_PER_ROW 0.90 / 0.80; of 24 0.97 / 0.97; of 50 0.97 / 0.91; of 128 0.98 / 0.97; of 300
+     * 0.97 / 0.96, as WARP_PER_ROW 0.90 / 0.72; of 500 0.97 / 0.96, as WARP_PER_ROW 0.96 / 0.90. */
     PATH(WARP_PER_ROWS,                THREE_TILES,     512,    512,    512,    512,    512,    512,    512),
-    /* The others are sums in f2 and exclusive ones in f64. In f2, of 8 samples 0.86, as WARP_PER_ROWS 0.42; of 24 0.87, as WARP_PER_ROWS 0.60. Of whole
-     * leaves WARP_PER_ROWS is ahead: of 32 0.88. Beyond 32, what is fetched ahead takes the shared memory of warps that would compute. */
-    PATH(THREAD_PER_ROW_PREFETCH,      PART_LEAF,        32,     32,     32,     32,     32,     32,     32),
-    /* Rows of 33 samples 0.67, as WARP_PER_ROWS 0.39; of 50 0.66, as WARP_PER_ROWS 0.52. */
+    /* The others are sums in f2 and exclusive ones in f64. In f2 on an H100, of 8 samples 0.88, of 17 0.87, of 24 0.85, of 33 0.87, of 50 0.87; as
+     * WARP_PER_ROWS 0.59, 0.49, 0.84, 0.55, 0.73. Of whole leaves WARP_PER_ROWS is ahead: of 32 0.98. */
     PATH(THREAD_PER_ROW,               PART_LEAF,        64,     64,     64,     64,     64,     64,     64),
     /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as WARP_PER_ROW 0.42 / 0.55; of 300 0.39 / 0.61, as WARP_PER_ROW
      * 0.45 / 0.62. */
@@ -182,7 +150,8 @@ static const struct row {
     PATH(COLUMNS_TMA,                  BOXES,          NONE,   NONE,   NONE,   NONE,  16384,  16384,   NONE),
     /* 10,000 x 10,000 along axis 0, one pass and both: maxima 0.86, 0.51, f64 0.88, 0.60, i32 0.86, 0.57, f16 0.71, 0.39; as ANY_LAYOUT 0.07.
      * Sums of f32 that the row above leaves: 10,007 columns that lie at odd places 0.46 / 0.43 / 0.41, 0.35 / 0.31 / 0.26; 1,000 of 100,000
-     * samples 0.73 / 0.56 / 0.47, 0.44 / 0.31 / 0.23; 100 of 1,000,000 0.26 / 0.22 / 0.14 in both, as GRID_PER_ROW_ONE_LAUNCH 0.02. */
+     * samples 0.73 / 0.56 / 0.47, 0.44 / 0.31 / 0.23; 100 of 1,000,000 0.26 / 0.22 / 0.14 in both, as GRID_PER_ROW_ONE_LAUNCH 0.02.
+     * Affine with one coefficient, both passes 0.46 / 0.32 / 0.18, as AFFINE 0.07. */
     PATH(COLUMNS_DIRECT,               0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Rows of 10,000 samples 0.97 / 0.96 / 0.82, of 10,007 after headers 0.94 / 0.91 / 0.76. On 7.5 there is shared memory for 29 warps, which
@@ -195,21 +164,25 @@ static const struct row {
     /* Rows of 33,333 samples in f64 and f2 0.69 / 0.48, of 57,001 0.71 / 0.58, of 60,000 0.78 / 0.59; as GRID_PER_ROW_ONE_LAUNCH 0.48 / 0.33 of
      * 33,333 and 0.62 / 0.44 of 57,001. Of 65,536 it is 0.70 / 0.60 and 0.80 / 0.59, of 100,000 0.66 / 0.50 and 0.73 / 0.54. */
     PATH(CLUSTER_PER_ROW,              0,              NONE,   NONE,   NONE,   NONE,  61440,   NONE,   NONE),
-    /* Rows of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as BLOCK_PER_ROW_SPINE 0.41 / 0.32 / 0.30. A thread block needs
-     * 225 KiB of shared memory.
-     * Of one pass over a row of 10^9 0.93 / 0.90 / 0.91, as BLOCK_PER_ROW_SPINE 0.66 / 0.62 in f32 and f64. */
+    /* Rows of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as BLOCK_PER_ROW_SPINE 0.41 / 0.32 / 0.30.
+     * Of one pass over a row of 10^9 0.93 / 0.90 / 0.91. A thread block needs 225 KiB of shared memory. */
     PATH(GRID_PER_ROW_ONE_LAUNCH,      0,              NONE,   NONE,   NONE,   NONE,    ANY,    ANY,   NONE),
     /* A row of 10^9 0.90 / 0.79 / 0.54 of the three transfers that it takes at least. */
     PATH(GRID_PER_ROW_THREE_LAUNCHES,  0,              NONE,   NONE,   NONE,   NONE,    ANY,    ANY,   NONE),
     PATH(BLOCK_PER_ROW_SPINE,          0,              NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Of other rules, rows of 57,001 samples: f64 0.69, f16 0.52 / 0.36, i32 0.80, maxima 0.69; as ANY_LAYOUT_PREFETCH 0.32, 0.20 / 0.15,
-     * 0.29, 0.31. */
+     * 0.29, 0.31. Affine with one coefficient, on an H100: 0.86 / 0.65 / 0.33, of 100,000 0.89 / 0.59 / 0.31; as AFFINE_PREFETCH
+     * 0.38 / 0.30 / 0.19 and 0.41 / 0.33 / 0.21. */
     PATH(ANY_CLUSTER,                  0,              NONE,   NONE,   NONE,   NONE, 262144,   NONE,   NONE),
     /* f16 of 10,000 samples 0.80 / 0.53, f64 0.86; as ANY_LAYOUT 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
     PATH(ANY_LAYOUT_PREFETCH,          0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* Any layout of any dtype, in 36 KiB of shared memory at most, which every device has. */
     PATH(ANY_LAYOUT,                   0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
+    /* Rows of 10,000 samples with one coefficient, on an H100, 0.97 / 0.95 / 0.59, with one for each sample 1.00 / 0.80 / 0.38; as AFFINE
+     * 0.15 / 0.12 / 0.11. */
+    PATH(AFFINE_PREFETCH,              0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
+    PATH(AFFINE,                       0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 };
 // clang-format on
 
@@ -218,11 +191,17 @@ static bool is_form(enum scand_dtype dtype)
     return codec_class(dtype) == SCAND_CLASS_F32 && codec_bytes(dtype) == sizeof(float);
 }
 
+/* True when a pass leaves f64 for another one. */
+static bool is_wide(const struct scan_rule *rule)
+{
+    return rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
+}
+
 bool select_is_sum(const struct scan_rule *rule)
 {
     const bool whole = rule->kind == SCAND_KIND_INCLUSIVE || rule->kind == SCAND_KIND_EXCLUSIVE;
-    return rule->op == SCAND_OPERATOR_SUM && whole && !rule->demean && is_form(rule->input) &&
-           (is_form(rule->output) || rule->output == SCAND_DTYPE_F64);
+    return rule->op == SCAND_OPERATOR_SUM && whole && !rule->demean && is_form(rule->input) && is_form(rule->output) &&
+           (rule->accumulator != SCAND_ACCUMULATOR_F2 || !is_wide(rule));
 }
 
 /* More rows are worth a launch of a kernel of their own, which is faster. */
@@ -255,14 +234,11 @@ static bool short_has_three_tiles(const struct scan_rule *rule)
 
 static uint64_t facts_of_rule(const struct scan_rule *rule)
 {
-    const bool wide = rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
     uint64_t facts = rule->operation == SCAND_OPERATION_REDUCE ? REDUCED : SCANS;
     facts |= rule->op == SCAND_OPERATOR_AFFINE ? AFFINE_MAPS : JOINED;
     facts |= select_is_sum(rule) ? SUMS : 0;
     facts |= rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32 ? F32 : 0;
-    facts |= !wide || rule->accumulator == SCAND_ACCUMULATOR_F32 ? FLOAT_BETWEEN : 0;
-    facts |= !wide || rule->accumulator != SCAND_ACCUMULATOR_F2 ? DOUBLE_BETWEEN : 0;
-    facts |= rule->output != SCAND_DTYPE_F64 ? NARROW : 0;
+    facts |= !is_wide(rule) || rule->accumulator == SCAND_ACCUMULATOR_F32 ? FLOAT_BETWEEN : 0;
     facts |= rule->accumulator == SCAND_ACCUMULATOR_F32 ? F32_SUMS : 0;
     facts |= rule->accumulator == SCAND_ACCUMULATOR_F2 ? F2_SUMS : 0;
     facts |= short_has_three_tiles(rule) ? THREE_TILES : ONE_TILE;
@@ -273,7 +249,7 @@ static uint64_t facts_of_layout(const struct scan_plan *plan)
 {
     const bool packed_in = scan_side_is_packed(plan, &plan->input, codec_bytes(plan->input_form));
     const bool packed_out = scan_side_is_packed(plan, &plan->output, codec_bytes(plan->output_form));
-    uint64_t facts = plan->length > 0 ? SAMPLES : EMPTY;
+    uint64_t facts = plan->length > 0 ? SAMPLES : 0;
     facts |= plan->blocks > 1 ? BLOCKS : 0;
     facts |= plan->input.access == ACCESS_VEC16 && plan->output.access == ACCESS_VEC16 ? SLOTS : 0;
     facts |= plan->outer_rank == 1 ? ONE_AXIS : 0;
@@ -301,16 +277,18 @@ static bool has_boxes(const struct scan_rule *rule, const struct scan_plan *plan
     return items >= least && (full || !(two || wide)) && (tiles > 1 || !two);
 }
 
-static uint64_t facts_of_columns(const struct scan_rule *rule, const struct scan_plan *plan,
+static uint64_t facts_of_columns(const struct scan_rows *rows, const struct scan_plan *plan,
                                  const struct select_device *device)
 {
+    const bool one_factor = rows->rule.op != SCAND_OPERATOR_AFFINE || !rows->coefficients;
     uint64_t facts = 0;
     if (!scan_plan_is_columns(plan))
         return facts;
     facts |= COLUMNS;
-    facts |= scan_plan_direct_strips(plan) * scan_tiles(plan->length) <= UINT32_MAX / 2 ? TILES_COUNTED : 0;
+    facts |=
+        one_factor && scan_plan_direct_strips(plan) * scan_tiles(plan->length) <= UINT32_MAX / 2 ? TILES_COUNTED : 0;
     if (has_maps(plan, device))
-        facts |= MAPS | (has_boxes(rule, plan, device) ? BOXES : 0);
+        facts |= MAPS | (has_boxes(&rows->rule, plan, device) ? BOXES : 0);
     return facts;
 }
 
@@ -362,11 +340,10 @@ static bool any_cluster_fits(const struct scan_rows *rows, const struct scan_pla
 
 static uint64_t facts_of(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device)
 {
-    uint64_t facts = facts_of_rule(&rows->rule) | facts_of_layout(plan) | facts_of_columns(&rows->rule, plan, device);
-    facts |= rows->offsets ? RAGGED_ROWS : EVEN;
+    uint64_t facts = facts_of_rule(&rows->rule) | facts_of_layout(plan) | facts_of_columns(rows, plan, device);
+    facts |= rows->offsets ? 0 : EVEN;
     facts |= rows->offsets && rows->row_count <= UINT32_MAX ? FEW_ROWS : 0;
     facts |= rows->rule.op == SCAND_OPERATOR_AFFINE && has_factors(rows) ? FACTORS : 0;
-    facts |= rows->rule.op == SCAND_OPERATOR_AFFINE && !rows->coefficients ? ONE_FACTOR : 0;
     facts |= device->cooperative ? COOPERATIVE : 0;
     facts |= plan->pass_count == 1 || plan->blocks <= (uint64_t)device->processors ? ONE_READ : 0;
     facts |= device->clusters && cluster_fits(&rows->rule, plan) ? CLUSTERS : 0;
@@ -391,7 +368,7 @@ static bool can_take(enum select_path path, uint64_t facts, uint64_t length)
 static bool takes_ranges(enum select_path path)
 {
     switch (path) {
-    case SELECT_REDUCE_TOTALS:
+    case SELECT_REDUCE:
     case SELECT_AFFINE_PREFETCH:
     case SELECT_AFFINE:
     case SELECT_BLOCK_PER_ROW_SPINE:
@@ -489,14 +466,6 @@ enum select_path select_path_of(const struct scan_rows *rows, const struct scan_
 {
     enum select_path path = SELECT_ANY_LAYOUT;
     select_run(rows, plan, device, path_remember, &path);
-    return path;
-}
-
-enum select_path select_path_of_ranges(const struct scan_rows *rows, const struct scan_plan *plan,
-                                       const struct select_device *device)
-{
-    enum select_path path = SELECT_ANY_LAYOUT;
-    select_run_ranges(rows, plan, device, path_remember, &path);
     return path;
 }
 

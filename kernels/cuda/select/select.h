@@ -20,17 +20,9 @@ extern "C" {
 #define SELECT_PATHS(X)                                                         \
     X(REDUCE_WARP_PER_ROWS, "reduce-warp-per-rows", reduce)                     \
     X(REDUCE, "reduce", reduce)                                                 \
-    X(REDUCE_TOTALS, "reduce-totals", reduce)                                   \
-    X(REDUCE_EMPTY, "reduce-empty", reduce)                                     \
-    X(REDUCE_RAGGED, "reduce-ragged", reduce)                                   \
     X(RAGGED, "ragged", ragged)                                                 \
-    X(RAGGED_AFFINE_PREFETCH, "ragged-affine-prefetch", affine)                 \
-    X(RAGGED_AFFINE, "ragged-affine", affine)                                   \
-    X(RAGGED_ANY_LAYOUT_PREFETCH, "ragged-any-layout-prefetch", any_layout)     \
-    X(RAGGED_ANY_LAYOUT, "ragged-any-layout", any_layout)                       \
     X(AFFINE_PREFETCH, "affine-prefetch", affine)                               \
     X(AFFINE, "affine", affine)                                                 \
-    X(THREAD_PER_ROW_PREFETCH, "thread-per-row-prefetch", thread_per_row)       \
     X(THREAD_PER_ROW, "thread-per-row", thread_per_row)                         \
     X(WARP_PER_ROWS, "warp-per-rows", warp_per_rows)                            \
     X(WARP_PER_ROWS_SERIAL, "warp-per-rows-serial", warp_per_rows_serial)       \
@@ -38,7 +30,6 @@ extern "C" {
     X(BLOCK_PER_ROW, "block-per-row", block_per_row)                            \
     X(COLUMNS_TMA, "columns-tma", columns_tma)                                  \
     X(COLUMNS_DIRECT, "columns-direct", columns_direct)                         \
-    X(COLUMNS_DIRECT_AFFINE, "columns-direct-affine", columns_direct)           \
     X(CLUSTER_PER_ROW, "cluster-per-row", cluster_per_row)                      \
     X(GRID_PER_ROW_ONE_LAUNCH, "grid-per-row-one-launch", grid_per_row)         \
     X(GRID_PER_ROW_THREE_LAUNCHES, "grid-per-row-three-launches", grid_per_row) \
@@ -54,9 +45,6 @@ enum select_path { SELECT_PATHS(X) SELECT_PATH_COUNT };
 /* `plan`: of these rows. They have samples, unless they are reduced. */
 enum select_path select_path_of(const struct scan_rows *rows, const struct scan_plan *plan,
                                 const struct select_device *device);
-/* Returns the path for one row that is scanned by ranges (ranges.h): of several order blocks, and not ragged. */
-enum select_path select_path_of_ranges(const struct scan_rows *rows, const struct scan_plan *plan,
-                                       const struct select_device *device);
 const char *select_word(enum select_path path);
 
 /*
@@ -66,7 +54,8 @@ const char *select_word(enum select_path path);
  */
 int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
                int (*run)(enum select_path path, void *context), void *context);
-/* Scans one row by ranges, by the paths that select_run would try. */
+/* Scans one row by ranges (ranges.h), of several order blocks and not ragged, by the paths that select_run would try.
+ */
 int select_run_ranges(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
                       int (*run)(enum select_path path, void *context), void *context);
 
@@ -80,7 +69,8 @@ int select_run_path(enum select_path path, const struct scan_rows *rows, const s
 /* The device as if it were of another compute capability, as far as it can be: it chooses as that one would. */
 struct select_device select_device_as(const struct select_device *device, int capability);
 
-/* True when the kernels for sums of f32 samples know a rule: from 4-byte forms to such forms or f64. */
+/* True when the kernels for sums of f32 samples know a rule: from 4-byte forms to such forms, without an f64 between
+ * passes in f2. */
 bool select_is_sum(const struct scan_rule *rule);
 
 /*

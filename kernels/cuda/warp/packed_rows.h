@@ -23,7 +23,6 @@ struct packed_rows {
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
     struct work_queue *queue; /* not of thread_per_row.cuh */
-    bool ahead;               /* true for thread_per_row.cuh: fetch the next rows while some are computed */
 };
 
 /* Times a number of a few tiles' leaves, this is 2^16 times the number of its row, or a bit more. */

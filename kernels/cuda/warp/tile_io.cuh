@@ -51,18 +51,12 @@ template <class T> DEVICE T *staged_sample(const uint4 *tile, unsigned index)
  * of them. Unless `Settled` it may know, as registers are scarce in ragged rows, and some of their loops' would be
  * spilled.
  */
-template <class T, bool Settled> DEVICE unsigned leaf_swizzle(int leaf)
+template <bool Settled> DEVICE unsigned leaf_swizzle(int leaf)
 {
-    unsigned offset = swizzle<T>(ORDER_LEAF * (int)sizeof(T) / VEC16_BYTES * leaf) * VEC16_BYTES;
+    unsigned offset = swizzle<float>(ORDER_LEAF / 4 * leaf) * VEC16_BYTES;
     if (Settled)
         pin(offset);
     return offset;
-}
-
-template <class T> DEVICE void sample_copy_bytes(char *target, const char *source)
-{
-    for (int i = 0; i < (int)sizeof(T); i++)
-        target[i] = source[i];
 }
 
 /* Samples from the start of a vector to `address`. */
@@ -162,34 +156,6 @@ template <int Tiles, int Full = Tiles - 1> DEVICE void fetch_lines(uint4 *tile, 
         vec16_fetch(tile + swizzle<float>(at.end), source + (at.end - lane) * VEC16_BYTES, at.rest * 4);
 }
 
-DEVICE void fetch_strided(uint4 *tile, const char *source, int64_t stride, int count, bool aligned)
-{
-    int lane = lane_index();
-    source += lane * stride;
-#pragma unroll 1
-    for (int k = lane; k < count; k += WARP, source += WARP * stride)
-        if (aligned)
-            __pipeline_memcpy_async(staged_sample<float>(tile, k), source, 4);
-        else
-            sample_copy_bytes<float>((char *)staged_sample<float>(tile, k), source);
-}
-
-/* Starts the copy of this warp's tile of an order block of `length` samples. `Aligned`: all rows begin with a vector.
- */
-template <bool Aligned>
-DEVICE void tile_fetch(uint4 *tile, const char *source, const struct scan_side &side, int length, int warp)
-{
-    int first = warp * ORDER_TILE, count = tile_samples(length, warp);
-    if (count == 0)
-        return;
-    if (Aligned)
-        fetch_vectors(tile, source + first * 4, 0, count);
-    else if (side.access == ACCESS_VEC16)
-        fetch_vectors(tile, source + first * 4, shift_of<float>(source), count);
-    else
-        fetch_strided(tile, source + first * side.stride, side.stride, count, side.access == ACCESS_STRIDED);
-}
-
 DEVICE void vec16_get(const uint4 *vec16, float x[4])
 {
     uint4 words = *vec16;
@@ -209,7 +175,7 @@ template <class T> DEVICE void vec16_put(uint4 *vec16, const T x[])
 /* The samples of this lane's leaf, where rows begin with a vector. */
 template <bool Settled = true> DEVICE void leaf_read(const uint4 *tile, float x[ORDER_LEAF])
 {
-    const unsigned offset = leaf_swizzle<float, Settled>(lane_index());
+    const unsigned offset = leaf_swizzle<Settled>(lane_index());
 #pragma unroll
     for (int j = 0; j < 4; j++)
         vec16_get((const uint4 *)((const char *)tile + (offset ^ j * VEC16_BYTES)), &x[4 * j]);
@@ -263,71 +229,12 @@ DEVICE void leaf_read_at(const uint4 *vectors, int first, int shift, float x[ORD
         leaf_shift_down<3>(from, x);
 }
 
-/*
- * Moves results `By` places up, into the next lane's leaf at the end, so that vectors hold what they hold in device
- * memory. The vectors that others write to as well, those before the first of `count` results and after the last of the
- * tile, stay as they are: results in them are written to `target` one by one.
- */
-template <int By, class T> DEVICE void leaf_shift_up(T x[ORDER_LEAF], T *target, int count)
+template <bool Settled = true> DEVICE void leaf_write(uint4 *tile, int leaf, const float x[ORDER_LEAF])
 {
-    T before[By];
-    int lane = lane_index();
+    const unsigned offset = leaf_swizzle<Settled>(leaf);
 #pragma unroll
-    for (int i = 0; i < VEC16_BYTES / (int)sizeof(T) - By; i++)
-        if (lane == 0 && i < count)
-            target[i] = x[i];
-#pragma unroll
-    for (int i = 0; i < By; i++) {
-        T last = x[ORDER_LEAF - By + i];
-        if (lane == WARP - 1 && ORDER_TILE - By + i < count)
-            target[ORDER_TILE - By + i] = last;
-        before[i] = __shfl_up_sync(~0u, last, 1);
-    }
-#pragma unroll
-    for (int i = ORDER_LEAF - 1; i >= 0; i--)
-        x[i] = i < By ? before[i] : x[i - By];
-}
-
-template <class T> DEVICE void leaf_align(T x[ORDER_LEAF], int shift, T *target, int count)
-{
-    const bool narrow = sizeof(T) == 4;
-    if (shift == 1)
-        leaf_shift_up<1>(x, target, count);
-    else if (narrow && shift == 2)
-        leaf_shift_up<narrow ? 2 : 1>(x, target, count);
-    else if (narrow && shift == 3)
-        leaf_shift_up<narrow ? 3 : 1>(x, target, count);
-}
-
-template <bool Settled = true, class T> DEVICE void leaf_write(uint4 *tile, int leaf, const T x[ORDER_LEAF])
-{
-    const int per_vector = VEC16_BYTES / sizeof(T), vectors = ORDER_LEAF / per_vector;
-    const unsigned offset = leaf_swizzle<T, Settled>(leaf);
-#pragma unroll
-    for (int j = 0; j < vectors; j++)
-        vec16_put((uint4 *)((char *)tile + (offset ^ j * VEC16_BYTES)), &x[per_vector * j]);
-}
-
-/* Writes vectors `begin`, 0 or 1, to `end` of a stage of `Slots` vectors to device memory, where vector 0 has its place
- * at `target`, and the first `rest` results of vector `end` one by one. */
-template <class T, int Slots> DEVICE void drain_vectors(const uint4 *stage, char *target, int begin, int end, int rest)
-{
-    int lane = lane_index();
-    char *vec16 = settled(target + lane * VEC16_BYTES);
-    __builtin_assume(__isGlobal(vec16));
-#pragma unroll
-    for (int j = 0; j < SWIZZLE_PERIOD(T); j += WARP) {
-        const uint4 *source = stage + swizzle<T>(j + lane);
-#pragma unroll
-        for (int k = 0; k < Slots; k += SWIZZLE_PERIOD(T))
-            if (j + k + lane < end && (j + k > 0 || lane >= begin))
-                *(uint4 *)(vec16 + (j + k) * VEC16_BYTES) = source[k];
-    }
-    if (rest > 0 && end >= begin && end < Slots && lane < rest) {
-        T *last = (T *)(target + end * VEC16_BYTES);
-        __builtin_assume(__isGlobal(last));
-        last[lane] = ((const T *)(stage + swizzle<T>(end)))[lane];
-    }
+    for (int j = 0; j < ORDER_LEAF / 4; j++)
+        vec16_put((uint4 *)((char *)tile + (offset ^ j * VEC16_BYTES)), &x[4 * j]);
 }
 
 /* The place of word `index` of a stage, in bytes, `lines` before word index + 32 lines: see swizzle. */
@@ -367,51 +274,6 @@ template <int Slots> DEVICE void drain_words(const uint4 *stage, char *target, i
         for (int index = first; index < count; index += line / 4)
             if (index >= 0)
                 *(float *)(target + index * 4) = *(const float *)(from + stage_word(index, 0));
-    }
-}
-
-template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t stride, int count, bool aligned)
-{
-    int lane = lane_index();
-    target += lane * stride;
-    __builtin_assume(__isGlobal(target));
-#pragma unroll 1
-    for (int k = lane; k < count; k += WARP, target += WARP * stride)
-        if (aligned)
-            *(T *)target = *staged_sample<T>(stage, k);
-        else
-            sample_copy_bytes<T>(target, (const char *)staged_sample<T>(stage, k));
-}
-
-/* Writes a warp's tile of an order block of `length` samples by way of `Slots` vectors, as many leaves at a time as
- * fit. `Words`: in words, if they do not begin with a vector; else results move between lanes for that. */
-template <class T, int Slots, bool Aligned, bool Words = false, bool Settled = true>
-DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side, int length, int warp, T x[ORDER_LEAF])
-{
-    const int per_vector = VEC16_BYTES / sizeof(T), results = Slots * per_vector, leaves = results / ORDER_LEAF;
-    const bool contiguous = Aligned || side.access == ACCESS_VEC16;
-    const bool words = Words && !Aligned;
-    const int count = tile_samples(length, warp), shift = Aligned || words || !contiguous ? 0 : shift_of<T>(target);
-    if (contiguous)
-        target += warp * ORDER_TILE * (int)sizeof(T);
-    if (!Aligned && !words && shift > 0)
-        leaf_align<T>(x, shift, (T *)target, count);
-#pragma unroll
-    for (int round = 0; round < WARP / leaves; round++) {
-        unsigned lane = lane_index(), end = count > 0 ? shift + count : 0;
-        if (lane / leaves == round)
-            leaf_write<Settled>(stage, lane % leaves, x);
-        __syncwarp();
-        if (words && contiguous)
-            drain_words<Slots>(stage, target + round * results * (int)sizeof(T), count - round * results);
-        else if (contiguous)
-            drain_vectors<T, Slots>(stage, target + (round * results - shift) * (int)sizeof(T),
-                                    !Aligned && round == 0 && shift > 0, (int)(end / per_vector) - round * Slots,
-                                    end % per_vector);
-        else
-            drain_strided<T>(stage, target + (warp * ORDER_TILE + round * results) * side.stride, side.stride,
-                             min(count - round * results, results), side.access == ACCESS_STRIDED);
-        __syncwarp();
     }
 }
 
@@ -461,9 +323,15 @@ DEVICE void packed_drain_edges(float *vectors, int shift, int count, const float
 /* Writes a stretch of `count` results, the first of them `shift` results from the start of the tile. */
 DEVICE void packed_drain(const uint4 *tile, char *target, int shift, int count)
 {
-    const int end = (unsigned)(shift + count) / 4;
+    const int lane = lane_index(), end = (unsigned)(shift + count) / 4;
+    const uint4 *source = tile + swizzle<float>(lane);
     target -= shift * 4;
-    drain_vectors<float, TILE_VECTORS>(tile, target, shift > 0, end, 0);
+    char *vec16 = settled(target + lane * VEC16_BYTES);
+    __builtin_assume(__isGlobal(vec16));
+#pragma unroll
+    for (int k = 0; k < TILE_VECTORS; k += WARP)
+        if (k + lane < end && (k > 0 || lane >= (shift > 0)))
+            *(uint4 *)(vec16 + k * VEC16_BYTES) = source[k];
     if (shift > 0 || (shift + count) % 4 > 0)
         packed_drain_edges((float *)target, shift, count, (const float *)tile,
                            (const float *)(tile + swizzle<float>(end)));
