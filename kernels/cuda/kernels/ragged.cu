@@ -2,23 +2,12 @@
 
 #include "kernels/cuda/kernels/launchers.h"
 
-static_assert(RAGGED_SHARED + sizeof(ragged_shared<sum_f2>) + sizeof(rows_shared<sum_f32>) <= SELECT_RAGGED_BYTES,
-              "what select.c takes for granted");
+static_assert(RAGGED_SHARED + sizeof(ragged_shared<sum_f2>) <= SELECT_RAGGED_BYTES, "what select.c takes for granted");
 
+#define BY_KIND(SUM) \
+    (const void *)ragged_kernel<SUM, SCAND_KIND_INCLUSIVE>, (const void *)ragged_kernel<SUM, SCAND_KIND_EXCLUSIVE>
 /* Kernels in the order of scan_sum_number. */
-static const void *const kernels[SCAN_SUMS] = {
-    (const void *)ragged_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
-    (const void *)ragged_kernel<sum_f32, SCAND_KIND_EXCLUSIVE>,
-    (const void *)ragged_kernel<sum_f64, SCAND_KIND_INCLUSIVE>,
-    (const void *)ragged_kernel<sum_f64, SCAND_KIND_EXCLUSIVE>,
-    (const void *)ragged_kernel<sum_f2, SCAND_KIND_INCLUSIVE>,
-    (const void *)ragged_kernel<sum_f2, SCAND_KIND_EXCLUSIVE>,
-};
-
-static size_t sum_bytes(const struct scan_rule *rule)
-{
-    return rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(float) : sizeof(double);
-}
+static const void *const kernels[SCAN_SUMS] = {BY_KIND(sum_f32), BY_KIND(sum_f64), BY_KIND(sum_f2)};
 
 /* Offsets of the regions of the workspace, which lie one after the other. */
 struct regions {
@@ -37,8 +26,7 @@ static struct regions regions_of(const struct scan_rows *rows)
     regions.size_bytes = (regions.states_at + SCAND_PASSES_MAX * regions.states_bytes + 15) / 16 * 16;
     for (int kind = RAGGED_ALONE; kind < RAGGED_CLASSES; kind++) {
         /* All rows of a class have more samples than so many. */
-        const uint64_t more_than =
-            kind == RAGGED_ALONE ? ORDER_TILE : ragged_alone_max(sum_bytes(&rows->rule)) << (kind - 1);
+        const uint64_t more_than = kind == RAGGED_ALONE ? ORDER_TILE : RAGGED_ALONE_MAX << (kind - 1);
         const uint64_t items = kind == RAGGED_LONG   ? 2 * longs
                                : kind == RAGGED_TILE ? rows->row_count
                                                      : samples / more_than;
@@ -77,8 +65,6 @@ static struct ragged_plan plan_of(const struct scan_call *call)
     char *base = (char *)call->workspace;
     struct ragged_plan plan = {};
     plan.input = (const char *)rows->input;
-    plan.whole_bytes = rows->offsets[rows->row_count] * sizeof(float);
-    plan.whole_bytes -= scan_least(plan.whole_bytes, (uintptr_t)(plan.input + plan.whole_bytes) % VEC16_BYTES);
     plan.output = (char *)rows->output;
     plan.offsets = rows->device_offsets + call->first;
     plan.rows = call->count;
@@ -87,7 +73,6 @@ static struct ragged_plan plan_of(const struct scan_call *call)
         plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
         plan.states[pass] = (tile_state *)(base + regions.states_at + pass * regions.states_bytes);
     }
-    plan.alone_max = ragged_alone_max(sum_bytes(rule));
     plan.length_max = scan_ragged_length_max(call->device);
     plan.counts = (struct ragged_counts *)base;
     plan.longs = (struct ragged_long *)(base + regions.longs_at);
@@ -103,19 +88,18 @@ cudaError_t scan_ragged(const struct scan_call *call)
     struct ragged_plan plan = plan_of(call);
     void *arguments[] = {&plan};
     const uint64_t resident = (uint64_t)call->device->processors * residents[call->device->id][number];
-    const bool in_registers = ragged_in_registers(sum_bytes(&rows->rule));
     if (resident == 0)
         return SCAN_NO_ROOM;
     cudaError_t error =
         scan_cleared(cudaMemsetAsync(plan.counts, 0, RAGGED_CLASSES * sizeof(*plan.counts), call->stream));
-    if (!error && !in_registers)
+    if (!error)
         error = scan_kernel_launch((const void *)ragged_plan_kernel,
                                    scan_least((call->count + RAGGED_THREADS - 1) / RAGGED_THREADS, resident),
                                    RAGGED_THREADS, arguments, 0, call->stream);
     if (error)
         return error;
     const uint64_t grid = rows->length <= ORDER_BLOCK ? scan_least(resident, call->count) : resident;
-    if (!in_registers && rows->length <= ORDER_BLOCK)
+    if (rows->length <= ORDER_BLOCK)
         return scan_kernel_launch(kernels[number], grid, threads, arguments, RAGGED_SHARED, call->stream);
     return scan_launched(cudaLaunchCooperativeKernel(kernels[number], dim3((unsigned)grid), dim3(threads), arguments,
                                                      RAGGED_SHARED, call->stream));

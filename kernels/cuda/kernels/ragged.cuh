@@ -1,5 +1,6 @@
 /*
- * Ragged rows (scan.h): sums of f32 samples into f32, contiguous. They come as items (ragged_items.cuh). Of an item
+ * Ragged rows (scan.h): sums of f32 samples into f32, contiguous. They come as items, which a launch before has made
+ * (ragged_items.cuh). Of an item
  *
  * - of up to RAGGED_TILES tiles a warp takes all and meets nobody: one row, or several that have no more leaves than a
  *   tile;
@@ -10,20 +11,13 @@
  *   of which there are as many as a row has order blocks, are resident (a cooperative launch).
  *
  * Longer ones go first, so that all thread blocks end with work in small pieces. Samples lie in shared memory until
- * the results are there, and those of the next item come meanwhile if there is room. But where sums have 4 bytes,
- * samples of rows of up to 16 tiles are in registers from the first pass to the last (ragged_rows.cuh), and the same
- * launch makes the items before: while thread blocks wait for each other then, warps begin with some that they keep.
- * For wider sums that is more registers: on an H200 rows of up to two tiles take less time in f64 with it, longer ones
- * more.
+ * the results are there, and those of the next item come meanwhile if there is room.
  */
 #ifndef KERNELS_CUDA_KERNELS_RAGGED_CUH
 #define KERNELS_CUDA_KERNELS_RAGGED_CUH
 
-#include <cooperative_groups.h>
-#include <utility>
-
 #include "kernels/cuda/exchange/lookback.cuh"
-#include "kernels/cuda/kernels/ragged_rows.cuh"
+#include "kernels/cuda/kernels/ragged_tile.cuh"
 
 /* Items by one warp. */
 
@@ -165,6 +159,17 @@ template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan
 
 /* Items by teams. */
 
+/* The warps of a thread block that work on an item together, and this warp's number among them. */
+struct ragged_team {
+    int size, member;
+    int number;
+};
+
+DEVICE void ragged_meet(struct ragged_team team)
+{
+    named_barrier_sync(1 + team.number, team.size * WARP);
+}
+
 /* Shared memory of the teams of a thread block: each has as many totals as its rooms hold tiles. There are two of all
  * that is written while others may still read the one before. */
 template <class Sum> struct ragged_shared {
@@ -270,10 +275,7 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
         return;
     if (taker)
         items[0] = ragged_take(plan, kind);
-    if (ragged_in_registers(sizeof(typename Sum::sum)))
-        ragged_meet(team);
-    else
-        __syncthreads();
+    __syncthreads();
     for (unsigned iteration = 0, meetings = 0; items[iteration % 2].samples > 0; iteration++) {
         const struct ragged_item item = items[iteration % 2];
         for (int i = 0; team.member + i * size < ragged_tiles(item.samples); i++)
@@ -300,14 +302,6 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
     __syncthreads();
 }
 
-/* The n-th class that a thread block works on. A third of them leave order blocks to the others, on which all warps
- * wait together, until there is nothing else: so device memory has work meanwhile. */
-DEVICE int ragged_class_of(int n)
-{
-    const int first = blockIdx.x >= gridDim.x - gridDim.x / 3 ? RAGGED_EIGHT : RAGGED_LONG;
-    return first >= n ? first - n : first - n + RAGGED_LONG + 1;
-}
-
 template <class Sum, int Kind>
 __global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
     ragged_kernel(const __grid_constant__ struct ragged_plan plan)
@@ -316,33 +310,10 @@ __global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
     __shared__ ragged_shared<Sum> shared;
     const int warp = warp_index();
     uint4 *smem = smem_of_all + warp * RAGGED_SMEM;
-    if constexpr (ragged_in_registers(sizeof(typename Sum::sum))) {
-        __shared__ rows_shared<Sum> rows;
-        smem = warp_uniform(smem);
-        rows_begin(warp, &rows);
-        ragged_items_make(plan, rows.items[warp]);
-        const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-        auto made = grid.barrier_arrive();
 #pragma unroll 1
-        for (int n = -1; n <= RAGGED_LONG; n++) {
-            if (n == 0) {
-                grid.barrier_wait(std::move(made));
-                if (threadIdx.x <= RAGGED_EIGHT)
-                    rows.lists[threadIdx.x] = rows_list_of(plan, threadIdx.x);
-                __syncthreads();
-            }
-            const int kind = n < 0 ? RAGGED_ALONE : ragged_class_of(n);
-            if (kind > RAGGED_EIGHT)
-                ragged_teams<Sum, Kind>(plan, kind, warp, smem, &shared);
-            else
-                ragged_rows<Sum, Kind>(plan, kind, n < 0, warp, smem, &rows);
-        }
-    } else {
-#pragma unroll 1
-        for (int kind = RAGGED_LONG; kind > RAGGED_ALONE; kind--)
-            ragged_teams<Sum, Kind>(plan, kind, warp, smem, &shared);
-        ragged_alone<Sum, Kind>(plan, smem);
-    }
+    for (int kind = RAGGED_LONG; kind > RAGGED_ALONE; kind--)
+        ragged_teams<Sum, Kind>(plan, kind, warp, smem, &shared);
+    ragged_alone<Sum, Kind>(plan, smem);
 }
 
 #endif
