@@ -11,8 +11,7 @@
 #include "kernels/cuda/warp/packed_rows.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-#define THREAD_PER_ROW_WARPS      8 /* warps of a thread block */
-#define THREAD_PER_ROW_LENGTH_MAX (4 * ORDER_LEAF)
+#define THREAD_PER_ROW_WARPS 8 /* warps of a thread block */
 
 /* Rows of a warp's iteration: 2 of the shortest for a lane, so that there is as much to do as there is to be found out.
  */
