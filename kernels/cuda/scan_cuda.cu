@@ -54,9 +54,9 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
         return 0;
     if (rule->operation == SCAND_OPERATION_REDUCE)
         return scan_reduce_workspace_bytes(rows, count);
-    if (scan_blocks(rows->length) > 1)
-        bytes += select_is_sum(rule) ? scan_grid_per_row_workspace_bytes(rule, sums, sum_bytes_of(rule))
-                                     : rule->pass_count * sums * sum_bytes_of(rule);
+    if (scan_blocks(rows->length) > 1) /* any_cluster has as many tile states as grid_per_row */
+        bytes += rule->op == SCAND_OPERATOR_AFFINE ? rule->pass_count * sums * sum_bytes_of(rule)
+                                                   : scan_grid_per_row_workspace_bytes(rule, sums, sum_bytes_of(rule));
     if (rule->demean)
         bytes += sums * sizeof(double);
     const struct scan_plan plan = scan_plan_of(rows, 0, count);

@@ -67,6 +67,10 @@ const struct bench_case bench_cases[] = {
     {SUM,  F64,   "fb",      1000,    100000, 0,      ROWS,    1,       {OUT,  0,    OUT}},
     {SUM,  F16,   "fb",      1000,    100000, 0,      ROWS,    1,       {0,    0,    OUT}},
     {AFFINE, F32, "fb",      1754,     57001, 0,      ROWS,    1,       {0,    0,    0}},
+    {SUM,  F64,   "fb",       111,    900000, 0,      ROWS,    1,       {OUT,  0,    OUT}},
+    {SUM,  F16,   "fb",       111,    900000, 0,      ROWS,    1,       {0,    0,    OUT}},
+    {SUM,  I32,   "fb",       111,    900000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
+    {MAX,  F32,   "fb",       111,    900000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
     /* One row that no GPU holds: both passes take three transfers at least. */
     {SUM,  F32,   "f",          1, 1000000000, 0,     ROWS,    1,       {0.80, 0.80, OUT}},
     {SUM,  F32,   "fb",         1, 1000000000, 0,     ROWS,    1.5,     {0.85, 0.85, OUT}},

@@ -129,6 +129,47 @@ static void affine_cluster_turns(const struct group *group)
     }
 }
 
+/* Rules of any_grid: without means, and without f2. */
+static struct scan_case any_grid_case(unsigned i, uint64_t rows, uint64_t length)
+{
+    struct scan_case c = any_cluster_case(i, rows, length);
+    c.rule.demean = false;
+    if (c.rule.accumulator == SCAND_ACCUMULATOR_F2)
+        c.rule.accumulator = SCAND_ACCUMULATOR_F64;
+    return c;
+}
+
+/* Rows that no cluster holds, of up to 32 order blocks and of more. */
+static void any_grid_borders(const struct group *group)
+{
+    static const uint64_t list[] = {131073, 163841, 262143, 262145, 278528, 278529,
+                                    300001, 524288, 524289, 540690, 900000};
+    for (unsigned i = 0; i < 6 * COUNT(list); i++) {
+        struct scan_case c = any_grid_case(i + i / COUNT(list), 1 + i % 3, list[i % COUNT(list)]);
+        check(group, &c);
+    }
+}
+
+/* So many that clusters take several order blocks, and wait for those of rows before. */
+static void any_grid_turns(const struct group *group)
+{
+    static const uint64_t list[][2] = {{49, 270001}, {25, 300001}, {13, 900000}, {4, 2000003}};
+    for (unsigned i = 0; i < 3 * COUNT(list); i++) {
+        struct scan_case c = any_grid_case(i * 5 + 1, list[i % COUNT(list)][0], list[i % COUNT(list)][1]);
+        check(group, &c);
+    }
+}
+
+/* Order blocks that are not resident together: two passes take another path, one pass in either direction does not. */
+static void any_grid_longest(const struct group *group)
+{
+    static const uint64_t list[] = {3500000, 17000001};
+    for (unsigned i = 0; i < 6 * COUNT(list); i++) {
+        struct scan_case c = any_grid_case(i, 1, list[i / 6]);
+        check(group, &c);
+    }
+}
+
 /* Few cases, for tools that slow a program down a hundredfold. */
 static void few_clusters(const struct group *group)
 {
@@ -141,8 +182,10 @@ static void few_clusters(const struct group *group)
         check(group, &c);
     }
     for (unsigned i = 0; i < 6; i++) {
-        struct scan_case c = affine_cluster_case(i * 4, 2, 16901 + i * 8000);
+        struct scan_case c = affine_cluster_case(i * 4, 2, 16901 + i * 8000),
+                         longer = any_grid_case(i * 3, 1 + i % 2 * 12, 262145 + i * 8000);
         check(group, &c);
+        check(group, &longer);
     }
 }
 
@@ -152,17 +195,34 @@ SUITE(cuda, any_cluster_borders)
 SUITE(cuda, any_cluster_turns)
 SUITE(cuda, affine_cluster_borders)
 SUITE(cuda, affine_cluster_turns)
+SUITE(cuda, any_grid_borders)
+SUITE(cuda, any_grid_turns)
+SUITE(cuda, any_grid_longest)
 SUITE(cuda, few_clusters)
 SUITE(paths, cluster_borders)
 SUITE(paths, any_cluster_borders)
 SUITE(paths, affine_cluster_borders)
+SUITE(paths, any_grid_borders)
+SUITE(paths, any_grid_longest)
 SUITE(capability, cluster_borders)
 
-static const struct test tests[] = {
-    TEST(cuda_cluster_borders),         TEST(cuda_cluster_turns),          TEST(cuda_any_cluster_borders),
-    TEST(cuda_any_cluster_turns),       TEST(cuda_few_clusters),           TEST(paths_cluster_borders),
-    TEST(paths_any_cluster_borders),    TEST(cuda_affine_cluster_borders), TEST(cuda_affine_cluster_turns),
-    TEST(paths_affine_cluster_borders), TEST(capability_cluster_borders),  TEST_END};
+static const struct test tests[] = {TEST(cuda_cluster_borders),
+                                    TEST(cuda_cluster_turns),
+                                    TEST(cuda_any_cluster_borders),
+                                    TEST(cuda_any_cluster_turns),
+                                    TEST(cuda_few_clusters),
+                                    TEST(paths_cluster_borders),
+                                    TEST(paths_any_cluster_borders),
+                                    TEST(cuda_affine_cluster_borders),
+                                    TEST(cuda_affine_cluster_turns),
+                                    TEST(paths_affine_cluster_borders),
+                                    TEST(capability_cluster_borders),
+                                    TEST(cuda_any_grid_borders),
+                                    TEST(cuda_any_grid_turns),
+                                    TEST(cuda_any_grid_longest),
+                                    TEST(paths_any_grid_borders),
+                                    TEST(paths_any_grid_longest),
+                                    TEST_END};
 
 int main(int argc, char **argv)
 {

@@ -312,20 +312,26 @@ static void all_else(void)
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = SCAND_KIND_TRAPEZOID);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .demean = true);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .output = F16);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 1000000, .input = I32, .output = I32);
+    PATH(ANY_GRID, .length = 1000000, .input = I32, .output = I32);
     PATH(ANY_CLUSTER, .length = 262144, .op = MAX);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 262145, .op = MAX);
+    PATH(ANY_GRID, .length = 262145, .op = MAX);
+    PATH(ANY_GRID, .length = 262145, .kind = SCAND_KIND_TRAPEZOID);
     PATH(ANY_LAYOUT_PREFETCH, .length = 16384, .op = MAX);
     PATH(ANY_CLUSTER, .length = 16385, .kind = SCAND_KIND_TRAPEZOID);
     PATH(ANY_CLUSTER, .length = 262144, .input = I32, .output = I32);
     PATH(ANY_CLUSTER, .length = 131072, .input = I64, .output = I64);
     PATH(ANY_LAYOUT_PREFETCH, .length = 131073, .input = I64, .output = I64);
     PATH(ANY_CLUSTER, .length = 163840, .input = F64, .output = F64, .accumulator = IN_F64);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 163841, .input = F64, .output = F64, .accumulator = IN_F64);
+    PATH(ANY_GRID, .length = 163841, .input = F64, .output = F64, .accumulator = IN_F64);
     PATH(ANY_CLUSTER, .length = 163840, .input = F16, .output = F16, .accumulator = IN_F64);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 163841, .input = F16, .output = F16, .accumulator = IN_F64);
+    PATH(ANY_GRID, .length = 163841, .input = F16, .output = F16, .accumulator = IN_F64);
     PATH(ANY_LAYOUT_PREFETCH, .length = 16385, .input = F16, .output = F16, .accumulator = IN_F2);
     PATH(ANY_LAYOUT_PREFETCH, .length = 16385, .op = MAX, .demean = true);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 262145, .input = F16, .output = F16, .accumulator = IN_F2);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 262145, .op = MAX, .demean = true);
+    ON(no_cooperation, ANY_LAYOUT_PREFETCH, .length = 262145, .op = MAX);
+    ON(no_clusters, ANY_LAYOUT_PREFETCH, .length = 262145, .op = MAX);
+    ON(b200, ANY_LAYOUT_PREFETCH, .length = 262145, .op = MAX);
     ON(no_clusters, ANY_LAYOUT_PREFETCH, .length = 16385, .op = MAX);
     ON(a100, ANY_LAYOUT_PREFETCH, .length = 16385, .op = MAX);
     ON(b200, ANY_LAYOUT_PREFETCH, .length = 16385, .op = MAX);
@@ -490,7 +496,7 @@ static void no_room(void)
     TRIES(((struct rows){.length = 1024}), SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH,
           SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 20000}), SELECT_CLUSTER_PER_ROW, SELECT_GRID_PER_ROW_ONE_LAUNCH,
-          SELECT_GRID_PER_ROW_THREE_LAUNCHES, SELECT_BLOCK_PER_ROW_SPINE, SELECT_ANY_CLUSTER,
+          SELECT_GRID_PER_ROW_THREE_LAUNCHES, SELECT_BLOCK_PER_ROW_SPINE, SELECT_ANY_CLUSTER, SELECT_ANY_GRID,
           SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10000, .columns = true, .many = true, .one_pass = true}), SELECT_COLUMNS_TMA,
           SELECT_COLUMNS_DIRECT, SELECT_ANY_LAYOUT);
@@ -556,6 +562,12 @@ static void forced_paths(void)
     FORCED(COLUMNS_DIRECT, .length = 512, .columns = true);
     UNFIT(COLUMNS_DIRECT, .length = 512);
     FORCED(COLUMNS_DIRECT, .length = 512, .columns = true, .what = SCAN_AFFINE);
+    FORCED(ANY_GRID, .length = 16385, .op = MAX);
+    UNFIT(ANY_GRID, .length = 16384, .op = MAX);
+    UNFIT(ANY_GRID, .length = 16385, .what = SCAN_AFFINE);
+    UNFIT(ANY_GRID, .length = 16385, .op = MAX, .columns = true);
+    UNFIT(ANY_GRID, .length = 16385, .op = MAX, .demean = true);
+    UNFIT(ANY_GRID, .length = 16385, .input = I32, .output = I64);
     FORCED(ANY_LAYOUT, .length = 100000, .columns = true);
     UNFIT(ANY_LAYOUT_PREFETCH, .length = 100, .columns = true);
     UNFIT(ANY_LAYOUT, .length = 100, .what = SCAN_AFFINE);

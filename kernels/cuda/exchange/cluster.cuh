@@ -35,4 +35,34 @@ DEVICE void mbarrier_wait_cluster(mbarrier *barrier, int parity)
         ;
 }
 
+/* A carry that one thread block of a cluster finds for all, again and again. There is memory for one: nobody finds the
+ * next carry before all have read this one. Its mbarrier is known to the cluster when it has met. */
+template <class Sum> struct cluster_carry {
+    mbarrier come;
+    typename Sum::sum sum;
+};
+
+template <class Sum> DEVICE void cluster_carry_init(cluster_carry<Sum> *carry)
+{
+    mbarrier_init_cluster(&carry->come);
+    mbarrier_expect(&carry->come, (int)sizeof(carry->sum));
+}
+
+template <class Sum> DEVICE void cluster_carry_tell(cluster_carry<Sum> *carry, typename Sum::sum sum)
+{
+    const int rank = lane_index();
+    if (rank < cluster_size())
+        cluster_store_sum(cluster_address(smem_address(&carry->sum), rank),
+                          cluster_address(smem_address(&carry->come), rank), sum);
+}
+
+/* The carry of that number, by a warp of each thread block. */
+template <class Sum> DEVICE typename Sum::sum cluster_carry_await(cluster_carry<Sum> *carry, unsigned number)
+{
+    mbarrier_wait_cluster(&carry->come, number % 2);
+    if (lane_index() == 0)
+        mbarrier_expect(&carry->come, (int)sizeof(carry->sum));
+    return carry->sum;
+}
+
 #endif

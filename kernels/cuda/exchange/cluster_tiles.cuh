@@ -67,23 +67,22 @@ DEVICE void cluster_tell(cluster_tiles<Sum> *memory, const struct cluster_row &r
                           total);
 }
 
-/* The carries into those tiles of order block `block` that are here, made by the block's warp from all totals. */
-template <class Sum, bool Backward>
-DEVICE void cluster_tiles_carries(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int block)
+/* Awaits all totals, and makes the carries into those of the `tiles` tiles of order block `block` that are here, by the
+ * block's warp: exchange `number` of the cluster. outside(sum, last, before) puts the carry into the order block before
+ * those into its tiles; `sum` are prefixes of the totals of tiles 0 to `last`. */
+template <class Sum, bool Backward, class Outside>
+DEVICE void cluster_tiles_carries(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int block,
+                                  int tiles, Outside outside)
 {
+    mbarrier *published = &memory->published[number % CLUSTER_EXCHANGES];
+    mbarrier_wait_cluster(published, number / CLUSTER_EXCHANGES % 2);
     const int lane = lane_index(), tile = block * ORDER_FAN + lane;
-    const int last = min(row.tiles - block * ORDER_FAN, ORDER_FAN) - 1, network = group_last<Sum>(last + 1);
+    if (block == 0 && lane == 0)
+        mbarrier_expect(published, row.tiles * (int)sizeof(typename Sum::sum));
+    const int last = min(tiles, ORDER_FAN) - 1, network = group_last<Sum>(last + 1);
     typename Sum::sum sum = lane <= last ? cluster_totals<Sum>(memory, row, number)[tile] : Sum::identity();
     sum = group_scan<Sum, Backward>(sum, network);
-    if (lane == (Backward ? 0 : last))
-        memory->blocks[block] = sum;
-    carry<Sum> before = group_before<Sum, Backward>(sum, network);
-    mbarrier_arrive(&memory->summed);
-    mbarrier_wait(&memory->summed, number % 2);
-    sum =
-        lane_get(group_scan_rolled<Sum, Backward>(memory->blocks[lane], row.blocks), Backward ? block + 1 : block - 1);
-    if (block != (Backward ? row.blocks - 1 : 0))
-        before = carry_join<Sum>({sum, true}, before);
+    const carry<Sum> before = outside(sum, last, group_before<Sum, Backward>(sum, network));
     const int here = tile - cluster_rank() * row.here;
     if (lane <= last && here >= 0 && here < row.here)
         memory->carries[number % CLUSTER_EXCHANGES][here] = before.sum;
@@ -92,15 +91,20 @@ DEVICE void cluster_tiles_carries(cluster_tiles<Sum> *memory, const struct clust
 /* Makes the carries into the tiles of this thread block, by all of its warps, of which there are as many as order
  * blocks or more: exchange `number` of the cluster. */
 template <class Sum, bool Backward>
-DEVICE void cluster_tiles_scan(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int warp)
+DEVICE void cluster_tiles_scan(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int block)
 {
-    if (warp < row.blocks) {
-        mbarrier *published = &memory->published[number % CLUSTER_EXCHANGES];
-        mbarrier_wait_cluster(published, number / CLUSTER_EXCHANGES % 2);
-        if (warp == 0 && lane_index() == 0)
-            mbarrier_expect(published, row.tiles * (int)sizeof(typename Sum::sum));
-        cluster_tiles_carries<Sum, Backward>(memory, row, number, warp);
-    }
+    const auto outside = [&](typename Sum::sum sum, int last, carry<Sum> before) {
+        const int lane = lane_index();
+        if (lane == (Backward ? 0 : last))
+            memory->blocks[block] = sum;
+        mbarrier_arrive(&memory->summed);
+        mbarrier_wait(&memory->summed, number % 2);
+        sum = lane_get(group_scan_rolled<Sum, Backward>(memory->blocks[lane], row.blocks),
+                       Backward ? block + 1 : block - 1);
+        return block != (Backward ? row.blocks - 1 : 0) ? carry_join<Sum>({sum, true}, before) : before;
+    };
+    if (block < row.blocks)
+        cluster_tiles_carries<Sum, Backward>(memory, row, number, block, row.tiles - block * ORDER_FAN, outside);
     __syncthreads();
 }
 

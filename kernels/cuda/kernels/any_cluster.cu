@@ -1,6 +1,7 @@
 /*
  * The any_cluster kernels: all operators for f32, f64 and integers, and those for integers that stay 32 bits, in the
- * order of scan_any_layout_number; then affine for f32, f64, and f2 of which every pass leaves f32.
+ * order of scan_any_layout_number; then affine for f32, f64, and f2 of which every pass leaves f32; then those that
+ * take order blocks of longer rows, for f32, f64, and integers that stay 32 bits.
  */
 #include "kernels/cuda/kernels/any_cluster.cuh"
 
@@ -15,27 +16,36 @@ struct any_cluster {
     size_t sum_bytes;
 };
 
-template <class Sum> static constexpr struct any_cluster any_cluster_by()
+template <class Sum, bool Blocks = false> static constexpr struct any_cluster any_cluster_by()
 {
-    return {(const void *)any_cluster_kernel<Sum>, any_cluster_tiles<Sum>, sizeof(typename Sum::sum)};
+    return {(const void *)any_cluster_kernel<Sum, Blocks>, any_cluster_tiles<Sum>, sizeof(typename Sum::sum)};
 }
 
 enum {
     ANY_CLUSTER_SHORT = 3 * NUMBER_OPERATOR_COUNT,
     ANY_CLUSTER_AFFINE = 4 * NUMBER_OPERATOR_COUNT,
-    ANY_CLUSTERS = ANY_CLUSTER_AFFINE + 3
+    ANY_GRID = ANY_CLUSTER_AFFINE + 3,
+    ANY_GRID_SHORT = ANY_GRID + 2 * NUMBER_OPERATOR_COUNT,
+    ANY_CLUSTERS = ANY_GRID_SHORT + NUMBER_OPERATOR_COUNT
 };
 
 #define X(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, RULE) any_cluster_by<RULE(SCAND_OPERATOR_##NAME)>(),
+#define X_BLOCKS(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, RULE) \
+    any_cluster_by<RULE(SCAND_OPERATOR_##NAME), true>(),
 static const struct any_cluster any_clusters[ANY_CLUSTERS] = {
     NUMBER_OPERATORS(X, , , ANY_RULE_F32) NUMBER_OPERATORS(X, , , ANY_RULE_F64) NUMBER_OPERATORS(X, , , ANY_RULE_WHOLE)
         NUMBER_OPERATORS(X, , , ANY_RULE_SHORT) any_cluster_by<affine_of<sum_f32>>(),
-    any_cluster_by<affine_of<sum_f64>>(), any_cluster_by<affine_of<any_f2_of_f32>>()};
+    any_cluster_by<affine_of<sum_f64>>(), any_cluster_by<affine_of<any_f2_of_f32>>(),
+    NUMBER_OPERATORS(X_BLOCKS, , , ANY_RULE_F32) NUMBER_OPERATORS(X_BLOCKS, , , ANY_RULE_F64)
+        NUMBER_OPERATORS(X_BLOCKS, , , ANY_RULE_SHORT)};
 #undef X
+#undef X_BLOCKS
 
 /* Others of f2 have none. */
-static int number_of(const struct scan_rule *rule)
+static int number_of(const struct scan_rule *rule, bool is_long)
 {
+    if (is_long)
+        return instance_is_short(rule) ? ANY_GRID_SHORT + (int)rule->op : ANY_GRID + scan_any_layout_number(rule);
     if (rule->op == SCAND_OPERATOR_AFFINE)
         return ANY_CLUSTER_AFFINE + scan_float_number(rule->accumulator);
     return instance_is_short(rule) ? ANY_CLUSTER_SHORT + (int)rule->op : scan_any_layout_number(rule);
@@ -61,26 +71,34 @@ cudaError_t scan_any_cluster_load(struct scan_device *device)
     return error;
 }
 
+/* Attributes of a launch: clusters, and that all are resident at once, where they wait for one another. */
+struct attributes {
+    cudaLaunchAttribute list[2];
+};
+
 static cudaLaunchConfig_t config_of(struct instance_cluster shape, size_t shared_bytes, uint64_t clusters,
-                                    cudaStream_t stream, cudaLaunchAttribute *attribute)
+                                    bool together, cudaStream_t stream, struct attributes *attributes)
 {
     cudaLaunchConfig_t config = {};
-    attribute->id = cudaLaunchAttributeClusterDimension;
-    attribute->val.clusterDim = {(unsigned)shape.size, 1, 1};
+    attributes->list[0].id = cudaLaunchAttributeClusterDimension;
+    attributes->list[0].val.clusterDim = {(unsigned)shape.size, 1, 1};
+    attributes->list[1].id = cudaLaunchAttributeCooperative;
+    attributes->list[1].val.cooperative = 1;
     config.gridDim = dim3((unsigned)(shape.size * clusters));
     config.blockDim = dim3((unsigned)(shape.warps * WARP));
     config.dynamicSmemBytes = shared_bytes;
     config.stream = stream;
-    config.attrs = attribute;
-    config.numAttrs = 1;
+    config.attrs = attributes->list;
+    config.numAttrs = together ? 2 : 1;
     return config;
 }
 
 static cudaError_t room_find(struct any_cluster_room *room, const void *kernel, struct instance_cluster shape,
                              size_t shared_bytes)
 {
-    cudaLaunchAttribute attribute;
-    const cudaLaunchConfig_t config = config_of(shape, shared_bytes, SCAN_GRID_MAX / shape.size, NULL, &attribute);
+    struct attributes attributes;
+    const cudaLaunchConfig_t config =
+        config_of(shape, shared_bytes, SCAN_GRID_MAX / shape.size, false, NULL, &attributes);
     const bool known =
         room->shape.size == shape.size && room->shape.warps == shape.warps && room->shared_bytes == shared_bytes;
     int clusters = 0;
@@ -90,30 +108,62 @@ static cudaError_t room_find(struct any_cluster_room *room, const void *kernel, 
     return error;
 }
 
-cudaError_t scan_any_cluster(const struct scan_call *call)
+/* Tile states of order blocks, of which each pass has a tree for every row. */
+static cudaError_t states_clear(const struct scan_call *call, size_t sum_bytes, struct any_cluster_plan *plan)
 {
-    const int number = number_of(&call->rows->rule);
-    const struct any_cluster *any = &any_clusters[number];
-    struct any_cluster_room *room = &rooms[call->device->id][number];
+    const struct scan_plan *scan = &call->plan;
+    const uint64_t bytes = 2 * scan->items / scan->blocks * scan->sums_per_row * sum_bytes;
+    for (int pass = 0; pass < scan->pass_count; pass++)
+        plan->states[pass] = (tile_state *)((char *)call->workspace + pass * bytes);
+    return scan_cleared(cudaMemsetAsync(call->workspace, 0, scan->pass_count * bytes, call->stream));
+}
+
+/* Items are rows, or the order blocks of rows that no cluster holds. */
+static struct any_cluster_plan plan_of(const struct scan_call *call, const struct any_cluster *any, int warps)
+{
+    const bool is_long = call->path == SELECT_ANY_GRID;
     struct scan_plan scan = call->plan;
-    const int tiles = (int)scan_tiles(scan.length);
-    const struct instance_cluster shape = instance_any_cluster_of(&call->rows->rule, tiles);
     struct any_cluster_plan plan = {};
     scan.ahead = true;
     plan.any = scan_any_layout_plan_of(&call->rows->rule, &scan, NULL);
-    plan.coefficient = call->rows->rule.coefficient;
-    plan.row = {tiles, (int)scan.blocks, shape.warps * any->tiles};
-    plan.any.scan.items = scan.items / scan.blocks * shape.size;
-    plan.any.scan.blocks = plan.any.scan.sums_per_row = shape.size;
     plan.any.scan.smem += (any->tiles - 1) * WORDS_VECTORS(plan.any.input_bytes);
+    plan.tiles = (unsigned)scan_tiles(scan.length);
+    plan.row = {is_long ? ORDER_FAN : (int)plan.tiles, is_long ? 1 : (int)scan.blocks, warps * any->tiles};
+    plan.coefficient = call->rows->rule.coefficient;
+    plan.last_first = is_long && scan.pass_count == 1 && scan.backward[0];
+    if (!is_long) {
+        plan.any.scan.items /= scan.blocks;
+        plan.any.scan.blocks = plan.any.scan.sums_per_row = 1;
+    }
+    return plan;
+}
+
+/* Clusters that take order blocks wait for others: in a single pass for those of earlier items alone, in two passes for
+ * all of the row, which then have to be resident together. */
+cudaError_t scan_any_cluster(const struct scan_call *call)
+{
+    const bool is_long = call->path == SELECT_ANY_GRID;
+    const struct scan_rule *rule = &call->rows->rule;
+    const int number = number_of(rule, is_long);
+    const struct any_cluster *any = &any_clusters[number];
+    struct any_cluster_room *room = &rooms[call->device->id][number];
+    const struct instance_cluster shape =
+        is_long ? instance_any_grid_of(rule) : instance_any_cluster_of(rule, scan_tiles(call->plan.length));
+    const int warps = is_long ? shape.warps - 1 : shape.warps; /* one looks back */
+    struct any_cluster_plan plan = plan_of(call, any, warps);
     const size_t shared_bytes =
-        (size_t)shape.warps * plan.any.scan.smem * VEC16_BYTES + CLUSTER_TILES_BYTES(scan.blocks, any->sum_bytes);
-    const cudaError_t error = room_find(room, any->kernel, shape, shared_bytes);
-    if (error || room->clusters == 0)
-        return error ? error : SCAN_NO_ROOM;
-    cudaLaunchAttribute attribute;
-    const uint64_t clusters = scan_least((uint64_t)room->clusters, scan.items / scan.blocks);
-    const cudaLaunchConfig_t config = config_of(shape, shared_bytes, clusters, call->stream, &attribute);
+        (size_t)warps * plan.any.scan.smem * VEC16_BYTES + CLUSTER_TILES_BYTES(plan.row.blocks, any->sum_bytes);
+    cudaError_t error = room_find(room, any->kernel, shape, shared_bytes);
+    const uint64_t least = is_long && call->plan.pass_count > 1 ? call->plan.blocks : 1;
+    if (!error && (uint64_t)room->clusters < least)
+        error = SCAN_NO_ROOM;
+    if (!error && is_long)
+        error = states_clear(call, any->sum_bytes, &plan);
+    if (error)
+        return error;
+    struct attributes attributes;
+    const uint64_t clusters = scan_least((uint64_t)room->clusters, plan.any.scan.items);
+    const cudaLaunchConfig_t config = config_of(shape, shared_bytes, clusters, is_long, call->stream, &attributes);
     void *arguments[] = {&plan};
     return scan_launched(cudaLaunchKernelExC(&config, any->kernel, arguments));
 }

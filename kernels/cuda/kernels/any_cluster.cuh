@@ -2,24 +2,64 @@
  * Rows of several order blocks of any rule, each in the registers of the thread blocks of a cluster: as in
  * any_layout.cuh a lane holds a leaf of each of its warp's tiles from the load to the store, and the next row is on its
  * way meanwhile. In each pass the tiles' totals become carries as cluster_tiles.cuh says.
+ *
+ * Of rows that no cluster holds a cluster takes an order block at a time, and looks back for what other clusters have.
  */
 #ifndef KERNELS_CUDA_KERNELS_ANY_CLUSTER_CUH
 #define KERNELS_CUDA_KERNELS_ANY_CLUSTER_CUH
 
 #include "kernels/cuda/exchange/any_items.cuh"
 #include "kernels/cuda/exchange/cluster_tiles.cuh"
+#include "kernels/cuda/exchange/lookback.cuh"
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/affine_leaf.cuh"
 
 /* Tiles of a warp: two have more to do at a time than one. Registers for them: f64 has few to spare, but waits for
- * memory, so that as many warps as can be are worth more. */
+ * memory, so that as many warps as can be are worth more. So they are where order blocks (`Blocks`) wait for others of
+ * their row: 34 warps on an SM. */
 template <class Sum> constexpr int any_cluster_tiles = sizeof(typename Sum::sample) == 8 ? 1 : 2;
-template <class Sum> constexpr int any_cluster_registers = std::is_same<typename Sum::sample, double>::value ? 48 : 64;
+template <class Sum, bool Blocks>
+constexpr int any_cluster_registers = std::is_same<typename Sum::sample, double>::value ? 48 : (Blocks ? 56 : 64);
+#define ANY_CLUSTER_SAMPLES (16 * ORDER_BLOCK) /* of a row, at most */
 
 struct any_cluster_plan {
-    struct any_plan any; /* items: rows, as many blocks each as a cluster has thread blocks */
-    struct cluster_row row;
-    double coefficient; /* of affine */
+    struct any_plan any;    /* items: rows, or order blocks of rows that no cluster holds */
+    struct cluster_row row; /* an item */
+    double coefficient;     /* of affine */
+    /* Of order blocks: per pass a tree of tile states for each row, all zero before; the tiles of a row; and whether
+     * the last item comes first. */
+    tile_state *states[SCAND_PASSES_MAX];
+    unsigned tiles;
+    bool last_first;
+};
+
+/* This thread block's part of the item of a turn, which may have no samples. Its length is -1 where there is no more
+ * work. `Blocks`: items are order blocks. */
+template <bool Blocks> DEVICE struct scan_item any_cluster_item(const struct any_cluster_plan &plan, unsigned turn)
+{
+    const struct scan_plan &scan = plan.any.scan;
+    const int part = plan.row.here * ORDER_TILE, begin = cluster_rank() * part;
+    const uint64_t index = (blockIdx.x + (uint64_t)turn * gridDim.x) / (unsigned)cluster_size();
+    struct scan_item item = {};
+    item.length = -1;
+    if (index >= scan.items)
+        return item;
+    item = scan_item_at(scan, plan.last_first ? scan.items - 1 - index : index,
+                        Blocks ? ORDER_BLOCK : ANY_CLUSTER_SAMPLES);
+    item.input += (int64_t)begin * scan.input.stride;
+    item.output += (int64_t)begin * scan.output.stride;
+    for (int pass = 0; pass < SCAND_PASSES_MAX; pass++)
+        item.outer[pass] |= scan.backward[pass] ? item.length > begin + part : begin > 0;
+    item.length = min(max(item.length - begin, 0), part);
+    return item;
+}
+
+/* A pass over an item: the first sample of a row is in the thread block that has no carry. */
+template <class Sum> struct any_cluster_outside : any_outside<Sum> {
+    __device__ __forceinline__ bool halves() const
+    {
+        return Sum::has_half && this->plan.kind == SCAND_KIND_TRAPEZOID && !this->present();
+    }
 };
 
 /* The leaves that a lane has of its warp's tiles. */
@@ -62,9 +102,9 @@ DEVICE void any_cluster_values(const struct any_cluster_plan &plan, typename Sum
 }
 
 /* One pass over this thread block's part of a row, exchange `number` of its cluster. */
-template <class Sum, bool Backward>
-DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_outside<Sum> &outside, unsigned number,
-                             int warp, cluster_tiles<Sum> *memory, any_cluster_leaves<Sum> *leaves)
+template <class Sum, bool Backward, bool Blocks>
+DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_cluster_outside<Sum> &outside,
+                             unsigned number, int warp, cluster_tiles<Sum> *memory, any_cluster_leaves<Sum> *leaves)
 {
     const int tiles = any_cluster_tiles<Sum>, length = outside.item->length;
     carry<Sum> before[tiles];
@@ -78,11 +118,14 @@ DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_outs
             leaf_fill<Sum>(x, samples);
         block_halve<Sum, Backward>(x, length, tile, outside);
         const typename Sum::sum sum = any_cluster_prefixes<Sum, Backward>(plan, x, samples, &most[t]);
-        if (samples > 0)
+        if (samples > 0 || Blocks)
             cluster_tell<Sum>(memory, plan.row, number, tile, lane_get(sum, Backward ? 0 : count - 1));
         before[t] = group_before<Sum, Backward>(sum, group_last<Sum>(count));
     }
-    cluster_tiles_scan<Sum, Backward>(memory, plan.row, number, warp);
+    if (Blocks)
+        __syncthreads();
+    else
+        cluster_tiles_scan<Sum, Backward>(memory, plan.row, number, warp);
 #pragma unroll
     for (int t = 0; t < tiles; t++) {
         typename Sum::sample *x = leaves->tile[t].x;
@@ -97,27 +140,6 @@ DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_outs
     }
 }
 
-template <class Sum>
-DEVICE void any_cluster_passes(const struct any_cluster_plan &plan, const struct scan_item *item, unsigned iteration,
-                               int warp, cluster_tiles<Sum> *memory, any_cluster_leaves<Sum> *leaves)
-{
-    const struct scan_plan &scan = plan.any.scan;
-#pragma unroll 1
-    for (int pass = 0;; pass++) {
-        const unsigned number = iteration * scan.pass_count + pass;
-        const any_outside<Sum> outside = {plan.any, item, pass};
-        if (scan.backward[pass])
-            any_cluster_pass<Sum, true>(plan, outside, number, warp, memory, leaves);
-        else
-            any_cluster_pass<Sum, false>(plan, outside, number, warp, memory, leaves);
-        if (pass + 1 == scan.pass_count)
-            return;
-#pragma unroll
-        for (int t = 0; t < any_cluster_tiles<Sum>; t++)
-            leaf_between_passes<Sum>(leaves->tile[t].x, !plan.any.wide[pass + 1]);
-    }
-}
-
 /* Starts the copies of a warp's tiles of an item. */
 template <class Sum>
 DEVICE void any_cluster_fetch(const struct any_cluster_plan &plan, const struct scan_item *item, int warp, uint4 *tiles)
@@ -126,6 +148,31 @@ DEVICE void any_cluster_fetch(const struct any_cluster_plan &plan, const struct 
     for (int t = 0; t < any_cluster_tiles<Sum>; t++)
         any_fetch_first(plan.any, item, warp * any_cluster_tiles<Sum> + t,
                         tiles + t * WORDS_VECTORS(plan.any.input_bytes));
+}
+
+/* All passes over it. The next order block is fetched after the first pass, whose totals would queue up behind samples
+ * on their way to other clusters. */
+template <class Sum, bool Blocks>
+DEVICE void any_cluster_passes(const struct any_cluster_plan &plan, const struct scan_item *items, unsigned iteration,
+                               int warp, cluster_tiles<Sum> *memory, uint4 *tiles, any_cluster_leaves<Sum> *leaves)
+{
+    const struct scan_plan &scan = plan.any.scan;
+#pragma unroll 1
+    for (int pass = 0;; pass++) {
+        const unsigned number = iteration * scan.pass_count + pass;
+        const any_cluster_outside<Sum> outside = {{plan.any, &items[iteration % ITEMS], pass}};
+        if (scan.backward[pass])
+            any_cluster_pass<Sum, true, Blocks>(plan, outside, number, warp, memory, leaves);
+        else
+            any_cluster_pass<Sum, false, Blocks>(plan, outside, number, warp, memory, leaves);
+        if (Blocks && pass == 0)
+            any_cluster_fetch<Sum>(plan, &items[(iteration + 1) % ITEMS], warp, tiles);
+        if (pass + 1 == scan.pass_count)
+            return;
+#pragma unroll
+        for (int t = 0; t < any_cluster_tiles<Sum>; t++)
+            leaf_between_passes<Sum>(leaves->tile[t].x, !plan.any.wide[pass + 1]);
+    }
 }
 
 template <class Sum>
@@ -142,36 +189,92 @@ DEVICE void any_cluster_read(const struct any_cluster_plan &plan, const struct s
     }
 }
 
-/* A cluster takes one row after another. Shared memory: scan.smem vectors for each warp, and what the exchange needs.
+/*
+ * Order blocks of rows that no cluster holds: the last warp of each thread block has no samples, and all registers for
+ * making carries. That of the cluster's first thread block publishes the order block's total and looks back for all:
+ * polls of each would hold up what is published.
  */
+template <class Sum> struct any_cluster_outer {
+    cluster_carry<Sum> *carry;
+    lookback_memory<Sum> above; /* as a single pass has it: rows of two passes have too few order blocks */
+};
+
+template <class Sum, bool Backward>
+DEVICE void any_cluster_lookback(const struct any_cluster_plan &plan, const struct scan_item *item, int pass,
+                                 unsigned number, cluster_tiles<Sum> *memory, any_cluster_outer<Sum> *outer)
+{
+    const unsigned blocks = (unsigned)plan.any.scan.blocks;
+    const unsigned block = (unsigned)(item->sum % plan.any.scan.sums_per_row);
+    tile_state *states = plan.states[pass] + (item->sum - block) * tile_state_words<Sum>();
+    const auto outside = [&](typename Sum::sum sum, int last, carry<Sum> before) {
+        if (cluster_rank() == 0) {
+            const typename Sum::sum total = lane_get(sum, Backward ? 0 : last);
+            if (lane_index() == 0)
+                tile_state_publish<Sum>(states + block * tile_state_words<Sum>(), total);
+            cluster_carry_tell<Sum>(
+                outer->carry, lookback_carry_near<Sum, Backward>(states, blocks, block, total, &outer->above).sum);
+        }
+        const bool present = Sum::has_identity || block != (Backward ? blocks - 1 : 0);
+        return carry_join<Sum>({cluster_carry_await<Sum>(outer->carry, number), present}, before);
+    };
+    cluster_tiles_carries<Sum, Backward>(memory, plan.row, number, 0, (int)(plan.tiles - block * ORDER_FAN), outside);
+    __syncthreads();
+}
+
 template <class Sum>
-__global__ void REGISTERS((any_cluster_registers<Sum>))
+DEVICE void any_cluster_lookbacks(const struct any_cluster_plan &plan, const struct scan_item *items,
+                                  cluster_tiles<Sum> *memory, cluster_carry<Sum> *carry)
+{
+    const unsigned passes = plan.any.scan.pass_count;
+    any_cluster_outer<Sum> outer = {carry};
+    for (unsigned number = 0; items[number / passes % ITEMS].length >= 0; number++) {
+        const struct scan_item *item = &items[number / passes % ITEMS];
+        const int pass = (int)(number % passes);
+        if (plan.any.scan.backward[pass])
+            any_cluster_lookback<Sum, true>(plan, item, pass, number, memory, &outer);
+        else
+            any_cluster_lookback<Sum, false>(plan, item, pass, number, memory, &outer);
+    }
+}
+
+/* A cluster takes one item after another. Shared memory: scan.smem vectors for each warp, and what the exchange needs.
+ */
+template <class Sum, bool Blocks>
+__global__ void REGISTERS((any_cluster_registers<Sum, Blocks>))
     any_cluster_kernel(const __grid_constant__ struct any_cluster_plan plan)
 {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) uint4 any_tiles[];
     __shared__ struct scan_item items[ITEMS];
-    const struct scan_plan &scan = plan.any.scan;
-    const int warp = warp_index(), warps = (int)blockDim.x / WARP;
-    uint4 *tiles = any_tiles + warp * scan.smem;
-    cluster_tiles<Sum> *memory = (cluster_tiles<Sum> *)(any_tiles + warps * scan.smem);
+    __shared__ cluster_carry<Sum> carry; /* of order blocks */
+    const int warp = warp_index(), warps = plan.row.here / any_cluster_tiles<Sum>;
+    uint4 *tiles = any_tiles + warp * plan.any.scan.smem;
+    cluster_tiles<Sum> *memory = (cluster_tiles<Sum> *)(any_tiles + warps * plan.any.scan.smem);
     if (threadIdx.x < ITEMS_AHEAD)
-        items[threadIdx.x] =
-            scan_item_at(scan, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x, plan.row.here * ORDER_TILE);
+        items[threadIdx.x] = any_cluster_item<Blocks>(plan, threadIdx.x);
     if (threadIdx.x == 0)
         cluster_tiles_init(memory, plan.row);
+    if (Blocks && threadIdx.x == 0)
+        cluster_carry_init<Sum>(&carry);
     if constexpr (sum_is_affine<Sum>)
         affine_begin(any_cluster_factor<Sum>(plan).factor);
     __syncthreads();
-    any_cluster_fetch<Sum>(plan, &items[0], warp, tiles);
+    if (warp < warps)
+        any_cluster_fetch<Sum>(plan, &items[0], warp, tiles);
     cluster_sync();
+    if constexpr (Blocks)
+        if (warp == warps) {
+            any_cluster_lookbacks<Sum>(plan, items, memory, &carry);
+            return;
+        }
 
-    for (unsigned iteration = 0; items[iteration % ITEMS].length > 0; iteration++) {
+    for (unsigned iteration = 0; items[iteration % ITEMS].length >= 0; iteration++) {
         const struct scan_item *item = &items[iteration % ITEMS];
         any_cluster_leaves<Sum> leaves;
         any_cluster_read<Sum>(plan, item, warp, tiles, &leaves);
-        any_cluster_fetch<Sum>(plan, &items[(iteration + 1) % ITEMS], warp, tiles);
-        any_cluster_passes<Sum>(plan, item, iteration, warp, memory, &leaves);
+        if (!Blocks)
+            any_cluster_fetch<Sum>(plan, &items[(iteration + 1) % ITEMS], warp, tiles);
+        any_cluster_passes<Sum, Blocks>(plan, items, iteration, warp, memory, tiles, &leaves);
         uint4 *stage = tiles + any_cluster_tiles<Sum> * WORDS_VECTORS(plan.any.input_bytes);
 #pragma unroll
         for (int t = 0; t < any_cluster_tiles<Sum>; t++)
@@ -179,8 +282,7 @@ __global__ void REGISTERS((any_cluster_registers<Sum>))
                            any_tile_target<true, true>{plan.any, item, warp * any_cluster_tiles<Sum> + t, stage},
                            leaves.tile[t].x);
         if (threadIdx.x == 0)
-            items[(iteration + ITEMS_AHEAD) % ITEMS] = scan_item_at(
-                scan, blockIdx.x + (uint64_t)(iteration + ITEMS_AHEAD) * gridDim.x, plan.row.here * ORDER_TILE);
+            items[(iteration + ITEMS_AHEAD) % ITEMS] = any_cluster_item<Blocks>(plan, iteration + ITEMS_AHEAD);
     }
 #endif
 }

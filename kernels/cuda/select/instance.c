@@ -15,6 +15,9 @@
 #define ANY_CLUSTER_SIZE 16 /* thread blocks of a cluster of any_cluster, at most: devices of 9.0 have them */
 #define ANY_CLUSTER_F64  20 /* warps of a thread block, of which an SM holds two, with sums in f64; */
 #define ANY_CLUSTER_REST 16 /* with others, which have more registers */
+#define ANY_GRID_F64 \
+    8 /* warps of order blocks of longer rows, of which an SM holds 32: four thread blocks take turns */
+#define ANY_GRID_REST 16 /* or two: clusters of one exchange sums faster */
 
 static bool is_ieee(enum scand_dtype form)
 {
@@ -84,4 +87,14 @@ struct instance_cluster instance_any_cluster_of(const struct scan_rule *rule, ui
         return (struct instance_cluster){0, 0};
     const uint64_t size = tiles > most ? (tiles + most - 1) / most : 2;
     return (struct instance_cluster){(int)size, (int)((tiles + size * shape.tiles - 1) / (size * shape.tiles))};
+}
+
+struct instance_cluster instance_any_grid_of(const struct scan_rule *rule)
+{
+    const struct shape shape = any_cluster_shape(rule);
+    const bool wide = codec_is_integer(rule->input) && !instance_is_short(rule);
+    if (shape.warps == 0 || wide || rule->op == SCAND_OPERATOR_AFFINE)
+        return (struct instance_cluster){0, 0};
+    const int warps = shape.tiles == 1 ? ANY_GRID_F64 : ANY_GRID_REST;
+    return (struct instance_cluster){ORDER_FAN / (warps * (int)shape.tiles), warps + 1};
 }

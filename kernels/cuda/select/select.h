@@ -35,6 +35,7 @@ extern "C" {
     X(GRID_PER_ROW_THREE_LAUNCHES, "grid-per-row-three-launches", grid_per_row) \
     X(BLOCK_PER_ROW_SPINE, "block-per-row-spine", block_per_row)                \
     X(ANY_CLUSTER, "any-cluster", any_cluster)                                  \
+    X(ANY_GRID, "any-grid", any_cluster)                                        \
     X(ANY_LAYOUT_PREFETCH, "any-layout-prefetch", any_layout)                   \
     X(ANY_LAYOUT, "any-layout", any_layout)
 
