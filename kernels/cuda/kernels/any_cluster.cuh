@@ -16,7 +16,7 @@
 
 /* Tiles of a warp: two have more to do at a time than one. Registers for them: f64 has few to spare, but waits for
  * memory, so that as many warps as can be are worth more. So they are where order blocks (`Blocks`) wait for others of
- * their row: 34 warps on an SM. */
+ * their row: 36 warps on an SM. */
 template <class Sum> constexpr int any_cluster_tiles = sizeof(typename Sum::sample) == 8 ? 1 : 2;
 template <class Sum, bool Blocks>
 constexpr int any_cluster_registers = std::is_same<typename Sum::sample, double>::value ? 48 : (Blocks ? 56 : 64);

@@ -15,9 +15,7 @@
 #define ANY_CLUSTER_SIZE 16 /* thread blocks of a cluster of any_cluster, at most: devices of 9.0 have them */
 #define ANY_CLUSTER_F64  20 /* warps of a thread block, of which an SM holds two, with sums in f64; */
 #define ANY_CLUSTER_REST 16 /* with others, which have more registers */
-#define ANY_GRID_F64 \
-    8 /* warps of order blocks of longer rows, of which an SM holds 32: four thread blocks take turns */
-#define ANY_GRID_REST 16 /* or two: clusters of one exchange sums faster */
+#define ANY_GRID_WARPS   8  /* of order blocks of longer rows: an SM holds four such thread blocks */
 
 static bool is_ieee(enum scand_dtype form)
 {
@@ -95,6 +93,5 @@ struct instance_cluster instance_any_grid_of(const struct scan_rule *rule)
     const bool wide = codec_is_integer(rule->input) && !instance_is_short(rule);
     if (shape.warps == 0 || wide || rule->op == SCAND_OPERATOR_AFFINE)
         return (struct instance_cluster){0, 0};
-    const int warps = shape.tiles == 1 ? ANY_GRID_F64 : ANY_GRID_REST;
-    return (struct instance_cluster){ORDER_FAN / (warps * (int)shape.tiles), warps + 1};
+    return (struct instance_cluster){ORDER_FAN / (ANY_GRID_WARPS * (int)shape.tiles), ANY_GRID_WARPS + 1};
 }

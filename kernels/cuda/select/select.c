@@ -177,7 +177,7 @@ static const struct row {
      * 0.29, 0.31. Affine with one coefficient, on an H100: 0.86 / 0.65 / 0.33, of 100,000 0.89 / 0.59 / 0.31; as AFFINE_PREFETCH
      * 0.38 / 0.30 / 0.19 and 0.41 / 0.33 / 0.21. */
     PATH(ANY_CLUSTER,                  0,              NONE,   NONE,   NONE,   NONE, 262144,   NONE,   NONE),
-    /* Rows of 900,000 samples on an H100: f64 0.62, f16 0.47 / 0.30, i32 0.72, maxima 0.60, as ANY_LAYOUT_PREFETCH 0.49, 0.31 / 0.25, 0.42, 0.42; one pass
+    /* Rows of 900,000 samples on an H100: f64 0.57, f16 0.45 / 0.27, i32 0.71, maxima 0.58, as ANY_LAYOUT_PREFETCH 0.49, 0.31 / 0.25, 0.42, 0.42; one pass
      * over 10^8 samples in f64 0.83, i32 0.82, as ANY_LAYOUT_PREFETCH 0.62, 0.65. */
     PATH(ANY_GRID,                     0,              NONE,   NONE,   NONE,   NONE,    ANY,   NONE,   NONE),
     /* f16 of 10,000 samples 0.80 / 0.53, f64 0.86; as ANY_LAYOUT 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
