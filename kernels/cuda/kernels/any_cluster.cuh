@@ -123,7 +123,7 @@ DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_clus
         before[t] = group_before<Sum, Backward>(sum, group_last<Sum>(count));
     }
     if (Blocks)
-        __syncthreads();
+        mbarrier_wait(&memory->summed, number % 2);
     else
         cluster_tiles_scan<Sum, Backward>(memory, plan.row, number, warp);
 #pragma unroll
@@ -192,7 +192,9 @@ DEVICE void any_cluster_read(const struct any_cluster_plan &plan, const struct s
 /*
  * Order blocks of rows that no cluster holds: the last warp of each thread block has no samples, and all registers for
  * making carries. That of the cluster's first thread block publishes the order block's total and looks back for all:
- * polls of each would hold up what is published.
+ * polls of each would hold up what is published. When totals of all tiles have come, nobody works on the item before,
+ * and the warp finds out about a later one in its place. It opens `summed` for the others: at a __syncthreads of its
+ * own, instead, synccheck would report it.
  */
 template <class Sum> struct any_cluster_outer {
     cluster_carry<Sum> *carry;
@@ -218,11 +220,10 @@ DEVICE void any_cluster_lookback(const struct any_cluster_plan &plan, const stru
         return carry_join<Sum>({cluster_carry_await<Sum>(outer->carry, number), present}, before);
     };
     cluster_tiles_carries<Sum, Backward>(memory, plan.row, number, 0, (int)(plan.tiles - block * ORDER_FAN), outside);
-    __syncthreads();
 }
 
 template <class Sum>
-DEVICE void any_cluster_lookbacks(const struct any_cluster_plan &plan, const struct scan_item *items,
+DEVICE void any_cluster_lookbacks(const struct any_cluster_plan &plan, struct scan_item *items,
                                   cluster_tiles<Sum> *memory, cluster_carry<Sum> *carry)
 {
     const unsigned passes = plan.any.scan.pass_count;
@@ -234,6 +235,10 @@ DEVICE void any_cluster_lookbacks(const struct any_cluster_plan &plan, const str
             any_cluster_lookback<Sum, true>(plan, item, pass, number, memory, &outer);
         else
             any_cluster_lookback<Sum, false>(plan, item, pass, number, memory, &outer);
+        const unsigned later = number / passes + ITEMS_AHEAD;
+        if (pass == 0 && lane_index() == 0)
+            items[later % ITEMS] = any_cluster_item<true>(plan, later);
+        mbarrier_arrive(&memory->summed);
     }
 }
 
@@ -281,7 +286,7 @@ __global__ void REGISTERS((any_cluster_registers<Sum, Blocks>))
             any_write<Sum>(plan.any,
                            any_tile_target<true, true>{plan.any, item, warp * any_cluster_tiles<Sum> + t, stage},
                            leaves.tile[t].x);
-        if (threadIdx.x == 0)
+        if (!Blocks && threadIdx.x == 0)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = any_cluster_item<Blocks>(plan, iteration + ITEMS_AHEAD);
     }
 #endif
