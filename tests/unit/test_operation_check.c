@@ -230,7 +230,7 @@ static void reductions(void)
             params.operation = SCAND_OPERATION_REDUCE;
             params.reduction = reduction;
             if (whole && reduction > SCAND_REDUCTION_MAX) {
-                CHECK_CONTAINS(refused(&params), "is of integers; allowed: sum, min, max; or convert");
+                CHECK_CONTAINS(refused(&params), "is of integers; allowed: sum, min, max; or give f32 or f64");
                 continue;
             }
             CHECK_EQ(check_steps(&params, 0), 0);
