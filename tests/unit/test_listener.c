@@ -30,6 +30,7 @@ static struct rig {
     uv_check_t check; /* counts runs */
     unsigned hours;   /* timers of an hour that have ended */
     uint64_t step_us, now_us;
+    struct work *work; /* deferred */
 } rig;
 
 /*
@@ -115,9 +116,21 @@ static void ops_start(void *context, struct chunk *chunks)
     (void)context, (void)chunks;
 }
 
+/* Work waits for the test's end. */
 static void ops_defer(void *context, struct work *work)
 {
-    (void)context, (void)work;
+    (void)context;
+    work->next = rig.work;
+    rig.work = work;
+}
+
+static void run_work(void)
+{
+    for (struct work *work; (work = rig.work) != NULL;) {
+        rig.work = work->next;
+        work_run(work);
+        service_work_done(&rig.service, work);
+    }
 }
 
 static void ops_output(void *context, struct client *client)
@@ -171,6 +184,7 @@ static void end(void)
     uv_run(&rig.loop, UV_RUN_DEFAULT);
     CHECK_EQ(uv_loop_close(&rig.loop), 0);
     CHECK_EQ(rig.service.stats.clients_open, 0);
+    run_work();
     service_finish(&rig.service);
     pool_finish(&rig.pool);
     close(rig.listen_fd);
