@@ -319,14 +319,17 @@ class RingClient(Client):
 
     def read(self, most=65536):
         deadline = time.monotonic() + TIMEOUT_S
+        ended = False
         while self.memory and not self.frame:
             if self.number(self.WRITTEN[1]) // 2 != self.got:
                 at = self.RINGS + self.size + self.got % self.size
                 word = struct.unpack_from("=I", self.memory, at)[0]
                 self.frame, self.by_socket = word & ~self.BY_SOCKET, bool(word & self.BY_SOCKET)
                 self.got += 4
-            elif self.has_ended():
+            elif ended:
                 raise Closed
+            elif self.has_ended():
+                ended = True  # what the daemon wrote to the ring before it closed the socket is there by now
             else:
                 assert time.monotonic() < deadline
                 time.sleep(0.0005)
