@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "close_now.h"
 #include "daemon/core/memory/descriptors.h"
 #include "daemon/process/log.h"
 #include "peer.h"
@@ -29,6 +30,14 @@ static uint64_t listener_now_us(const struct listener *listener)
  * Accepting.
  */
 
+/* Has bytes that are sent out of band read as others are: the system would drop each with its descriptors, and their
+ * last close may last, when the loop reads what follows. */
+static int read_in_line(int fd)
+{
+    const int on = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof on);
+}
+
 /* True when a client has already left again, so that no connection is made for it. */
 static bool has_left(int fd)
 {
@@ -45,6 +54,12 @@ static void log_turned_away(uid_t uid, unsigned clients_most)
         (unsigned)uid, LIMIT_UNADMITTED, clients_most, LIMIT_CONNECTS, LIMIT_USERS);
 }
 
+static void turn_away(struct listener *listener, uid_t uid, int fd)
+{
+    if (!descriptors_turn_away(listener->service, uid, fd))
+        close_now(fd);
+}
+
 /* Makes a client of a connection, or turns it away. Returns the user, if the service knows the user: accepting is
  * charged as well. */
 static struct user *listener_welcome(struct listener *listener, int fd)
@@ -52,8 +67,8 @@ static struct user *listener_welcome(struct listener *listener, int fd)
     struct service *service = listener->service;
     struct ucred who;
     socklen_t size = sizeof who;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
-        close(fd);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || read_in_line(fd)) {
+        close_now(fd);
         return NULL;
     }
     const bool left = has_left(fd);
@@ -62,7 +77,7 @@ static struct user *listener_welcome(struct listener *listener, int fd)
             close(fd);
         } else {
             log_turned_away(who.uid, service->clients_most);
-            descriptors_turn_away(service, who.uid, fd);
+            turn_away(listener, who.uid, fd);
         }
         return user_find(&service->users, who.uid);
     }
@@ -75,7 +90,7 @@ static struct user *listener_welcome(struct listener *listener, int fd)
         const int waiting = connection_end(connection);
         connection_destroy(connection);
         if (waiting >= 0)
-            descriptors_turn_away(service, who.uid, waiting);
+            turn_away(listener, who.uid, waiting);
         return user_find(&service->users, who.uid);
     }
     client->pid = who.pid;
@@ -95,18 +110,22 @@ static void open_spare(struct listener *listener)
         listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Accepts a connection with the spare descriptor and closes it: with no descriptor left it would stay pending and wake
- * the loop for ever. Returns -EAGAIN when no connection is pending, which accept4 did not say before, since it looks
- * for a descriptor first. */
-static int turn_away(struct listener *listener)
+/* Accepts a connection with the spare descriptor and turns it away: with no descriptor left it would stay pending and
+ * wake the loop for ever. Returns -EAGAIN when no connection is pending, which accept4 did not say before, since it
+ * looks for a descriptor first. */
+static int accept_spare(struct listener *listener)
 {
+    struct ucred who = {.uid = LOG_NOBODY};
+    socklen_t size = sizeof who;
     if (listener->spare_fd < 0)
         return -EMFILE;
     close(listener->spare_fd);
     listener->spare_fd = -1;
     int fd = accept4(listener->listen_fd, NULL, NULL, SOCK_CLOEXEC), code = fd < 0 ? -errno : 0;
-    if (fd >= 0)
-        close(fd);
+    if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
+        turn_away(listener, who.uid, fd);
+    else if (fd >= 0)
+        close_now(fd);
     open_spare(listener);
     if (fd >= 0)
         log_cause(LOG_CAUSE_DESCRIPTORS, LOG_NOBODY,
@@ -123,7 +142,7 @@ static int accept_one(struct listener *listener, uint64_t *now_us)
     if (fd >= 0)
         user = listener_welcome(listener, fd);
     else if (code == -EMFILE || code == -ENFILE)
-        code = turn_away(listener);
+        code = accept_spare(listener);
     *now_us = user ? service_charge(listener->service, user, *now_us) : listener_now_us(listener);
     return code;
 }
@@ -322,6 +341,7 @@ int listener_start(struct listener *listener, uv_loop_t *loop, struct service *s
     if (r)
         return r;
     open_spare(listener);
+    close_now_init();
     uv_timer_init(loop, &listener->resting); /* never fails */
     listener->resting.data = listener;
     return 0;

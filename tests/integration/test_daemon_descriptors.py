@@ -7,6 +7,7 @@ test_daemon_descriptors.py SCAND [unittest's arguments]
 import contextlib
 import fcntl
 import os
+import resource
 import signal
 import socket
 import struct
@@ -250,11 +251,19 @@ class Lingering(DescriptorTest):
         out.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
         return out
 
+    def left_behind(self, connection, out, data=b"x", flags=0, count=1, worker=None, resumes=True):
+        """The socket is in the connection alone from now on. The worker stands still, or this might be the last close."""
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", out.fileno()) * count)
+        os.kill(worker or self.worker, signal.SIGSTOP)
+        connection.sendmsg([data], [rights], flags)  # send_fds ignores flags
+        out.close()
+        if resumes:
+            os.kill(worker or self.worker, signal.SIGCONT)
+
     def test_too_many_at_once(self):
         client = self.client()
         out = self.lingering()
-        socket.send_fds(client.socket, [b"\x94"], [out.fileno()] * 200)
-        out.close()
+        self.left_behind(client.socket, out, b"\x94", count=200)
         self.assertTrue(client.is_closed())
         self.neighbour.call("server.ping")
 
@@ -296,6 +305,55 @@ class Lingering(DescriptorTest):
             os.kill(worker, signal.SIGCONT)
             neighbour.call("server.ping")
             self.assertTrue(eventually(lambda: "was turned away" in daemon.log_text()))
+            neighbour.call("server.ping")
+            self.doCleanups()
+
+    def test_out_of_band(self):
+        """A byte out of band is read as any other: the system would drop it with its descriptors, in the loop."""
+        client, out = self.client(), self.lingering()
+        self.left_behind(client.socket, out, flags=socket.MSG_OOB)
+        self.assertTrue(client.is_closed())
+        self.neighbour.call("server.ping")
+
+    def test_out_of_band_of_one_who_has_left(self):
+        out = self.lingering()
+        os.kill(self.worker, signal.SIGSTOP)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self.daemon.socket)
+            self.left_behind(connection, out, flags=socket.MSG_OOB, resumes=False)
+        os.kill(self.worker, signal.SIGCONT)
+        self.neighbour.call("server.ping")
+        with self.client() as client:
+            client.call("server.ping")
+
+    def test_turned_away_without_descriptors(self):
+        """A connection for which there is no descriptor is closed with what waits in it, too."""
+        out = self.lingering()
+        most = resource.prlimit(self.worker, resource.RLIMIT_NOFILE)
+        os.kill(self.worker, signal.SIGSTOP)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self.daemon.socket)
+            self.left_behind(connection, out, resumes=False)
+            resource.prlimit(self.worker, resource.RLIMIT_NOFILE, (self.open_fds(), most[1]))
+            os.kill(self.worker, signal.SIGCONT)
+            self.assertTrue(eventually(lambda: "a connection was turned away" in self.daemon.log_text()))
+            self.neighbour.call("server.ping")
+            resource.prlimit(self.worker, resource.RLIMIT_NOFILE, most)
+            self.doCleanups()
+
+    def test_turned_away_many(self):
+        """More connections than threads have room for, each with a descriptor that lingers."""
+        with contextlib.ExitStack() as opened:
+            daemon = opened.enter_context(Daemon(*ON_CPU, "--quota-connections", "1"))
+            neighbour = opened.enter_context(daemon.client())
+            worker = daemon.worker()
+            for i in range(1100):
+                with socket.socket(socket.AF_UNIX) as connection:
+                    connection.connect(daemon.socket)
+                    if i < 8 or i > 1090:
+                        self.left_behind(connection, self.lingering(), worker=worker)
+                    else:
+                        connection.send(b"x")
             neighbour.call("server.ping")
             self.doCleanups()
 

@@ -121,17 +121,26 @@ void descriptors_drop(struct service *service, struct user *user, const int *fds
         service_read(service, user, &unknown->work);
 }
 
-void descriptors_turn_away(struct service *service, uid_t uid, int fd)
+/* True when threads may have one more of a user: no more than half of what others leave, as with what messages bring.
+ */
+static bool has_room(const struct service *service, const struct user *user)
 {
-    const bool has_room = service->lent_fds.used < service->lent_fds.most;
+    return user->lent_fds < stock_allowed_half(&service->lent_fds, user->lent_fds);
+}
+
+bool descriptors_turn_away(struct service *service, uid_t uid, int fd)
+{
     int unread = 0;
     shutdown(fd, SHUT_RDWR);
-    struct user *user =
-        has_room && ioctl(fd, FIONREAD, &unread) == 0 && unread > 0 ? user_acquire(&service->users, uid) : NULL;
-    if (!user) {
+    if (ioctl(fd, FIONREAD, &unread) == 0 && unread == 0) {
         close(fd);
-        return;
+        return true;
     }
-    descriptors_drop(service, user, &fd, 1);
-    user_unhold(user);
+    struct user *user = user_acquire(&service->users, uid);
+    const bool taken = user && has_room(service, user);
+    if (taken)
+        descriptors_drop(service, user, &fd, 1);
+    if (user)
+        user_unhold(user);
+    return taken;
 }

@@ -11,8 +11,9 @@ void descriptors_return(struct service *service, struct user *user, size_t count
 /* Closes descriptors that a user sent: those of large memory, whose pages may all go with them, on a helper thread, and
  * whatever is no memory on a reader's. */
 void descriptors_drop(struct service *service, struct user *user, const int *fds, size_t count);
-/* Closes a connection that is not served: on a reader's thread where something waits in it, which may be descriptors,
- * as long as threads have room for them, and there is room for the user. */
-void descriptors_turn_away(struct service *service, uid_t uid, int fd);
+/* Closes a connection that is not served: on a reader's thread where something waits in it, which may be descriptors.
+ * Returns false where it is left to the caller, as threads have many of the user's, or there is no room for the user.
+ */
+bool descriptors_turn_away(struct service *service, uid_t uid, int fd);
 
 #endif
