@@ -59,8 +59,15 @@ static int open_any(const struct options *options, struct device_set *set, struc
 {
     if (open_gpu(options, 0, set, error) == 0)
         return 0;
-    log_info("%s; using the processor", error->message);
+    log_info("using the processor: %s", error->message);
     return open_processors(options, 1, set, error);
+}
+
+/* Says what to do where GPUs were chosen and there are none. Returns r. */
+static int advise(int r, struct error *error)
+{
+    const struct error why = *error;
+    return r == -ENODEV && device_cuda_count() == 0 ? error_set(error, r, "%s; use cpu", why.message) : r;
 }
 
 static int open_chosen(const struct options *options, struct device_set *set, struct error *error)
@@ -70,11 +77,11 @@ static int open_chosen(const struct options *options, struct device_set *set, st
     case DEVICE_AUTO:
         return open_any(options, set, error);
     case DEVICE_ALL:
-        return open_all_gpus(options, set, error);
+        return advise(open_all_gpus(options, set, error), error);
     case DEVICE_CPU:
         return open_processors(options, device_choice_which(choice), set, error);
     case DEVICE_CUDA:
-        return open_gpus(options, device_choice_which(choice), set, error);
+        return advise(open_gpus(options, device_choice_which(choice), set, error), error);
     }
     return -ENOTRECOVERABLE;
 }

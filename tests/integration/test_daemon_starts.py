@@ -146,7 +146,7 @@ class Starts(ProcessTest):
 
     def test_no_such_gpu(self):
         for options in (["--foreground"], []):
-            self.refused(69, '--device is "cuda:31": there is no GPU 31.*use cpu', "--device", "cuda:31", "--socket", self.path, *options)
+            self.refused(69, '--device is "cuda:31": there is no GPU.*use cpu', "--device", "cuda:31", "--socket", self.path, *options)
             self.assertFalse(os.path.exists(self.path))
 
     def test_socket_from_the_environment(self):

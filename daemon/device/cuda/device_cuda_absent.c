@@ -10,6 +10,6 @@ int device_cuda_count(void)
 
 int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out, struct error *error)
 {
-    (void)memory_limit_bytes, (void)out;
-    return error_set(error, -ENODEV, "there is no GPU %d: scand was built without CUDA; use cpu", index);
+    (void)index, (void)memory_limit_bytes, (void)out;
+    return error_set(error, -ENODEV, "there is no GPU: scand was built without CUDA");
 }

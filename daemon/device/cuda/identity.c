@@ -70,7 +70,7 @@ int cuda_refuse_index(int index, struct error *error)
     cudaError_t e = cudaGetDeviceCount(&count);
     cudaGetLastError();
     if (e != cudaSuccess || count == 0)
-        return error_set(error, -ENODEV, "there is no GPU %d: %s; use cpu", index, cudaGetErrorString(e));
+        return error_set(error, -ENODEV, "there is no GPU: %s", cudaGetErrorString(e));
     return error_set(error, -ENODEV, "there is no GPU %d; there are %s; choose from those, or use cpu", index,
                      list_names(count, names, sizeof names));
 }
