@@ -15,7 +15,6 @@ if [ "${1:-}" = --inside ]; then # as the second process there
     systemd-sysusers
     systemd-tmpfiles --create
     systemctl daemon-reload
-    mkdir -p /etc/scand
     settings 64M
 
     say "the socket starts the daemon"
@@ -25,6 +24,8 @@ if [ "${1:-}" = --inside ]; then # as the second process there
     is active systemctl is-active scand
     is "serving at /run/scand/scand.sock" shows StatusText
     is scand stat -c %U "/proc/$(shows MainPID)"
+    is "root 755" stat -c "%U %a" /etc/scand
+    refuses nsenter --target "$(shows MainPID)" --mount setpriv --reuid scand --clear-groups touch /etc/scand/scand.conf
 
     say "wrong settings"
     settings lots
@@ -59,15 +60,20 @@ if [ "${1:-}" = --inside ]; then # as the second process there
     say "restarts under load"
     systemctl start scand.socket scand
     head -c 4000000 /dev/zero >/tmp/rows
+    head -c 800000000 /dev/zero >/tmp/many
     (
         for ((i = 0; i < 100; i++)); do scanctl scan /tmp/rows --shape 100,10000 -o /tmp/scanned || exit 1; done
         echo "100 runs of scanctl, all well"
     ) &
+    runs=$!
+    scanctl scan /tmp/many --shape 2000,100000 --accumulator f2 -o /tmp/many.raw & # the next daemons do what is left of it
+    many=$!
     for ((i = 0; i < 4; i++)); do
         sleep 0.5
         systemctl restart scand
     done
-    wait $!
+    wait $many
+    wait $runs
 
     say "a supervisor that stands still"
     kill -STOP "$(shows MainPID)"

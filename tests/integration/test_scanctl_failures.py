@@ -199,42 +199,66 @@ class Failures(ScanctlTest):
         self.fail_with(74, "out: writing fails after .* No space left", "scan", large, "--shape", "1,524288", "-o", out)
         self.assertEqual(os.listdir(mounted), [])
 
-    def test_drain_in_the_middle(self):
-        """No more of a file is taken then, although none of it is there at the moment: it is said why, and what there was
-        stays. To standard output goes what was done."""
-        for target in ("out.raw", "-"):
-            with self.subTest(target):
-                daemon = scanctl_rig.Daemon("--pool", "16M")
-                self.addCleanup(daemon.stop)
-                path = target if target == "-" else self.write(target, b"as it was")
-                words = ["--socket", daemon.socket, "scan", "--shape", "-1,1000", "--format", "raw", "-", "-o", path]
-                process = subprocess.Popen([scanctl_rig.ARGUMENTS.scanctl, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                self.addCleanup(process.stderr.close)
-                self.addCleanup(process.stdout.close)
-                self.addCleanup(process.kill)
-                reader = threading.Thread(target=lambda taken: taken.append(process.stdout.read()), args=(written := [],))
-                reader.start()
-                rows = packed([1.0] * 1000) * 6000
+    def drained(self, target):
+        """Drains a daemon of its own in the middle of a pipe, of which half has come. Returns the daemon, scanctl, and a thread
+        that brings the other half and takes standard output."""
+        daemon = scanctl_rig.Daemon("--pool", "16M")
+        self.addCleanup(daemon.stop)
+        words = ["--socket", daemon.socket, "scan", "--shape", "-1,1000", "--format", "raw", "-", "-o", target]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen([scanctl_rig.ARGUMENTS.scanctl, *words], **pipes)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        reader = threading.Thread(target=lambda taken: taken.append(process.stdout.read()), args=(written := [],))
+        reader.start()
+        rows = packed([1.0] * 1000) * 6000
+        process.stdin.write(rows)
+        process.stdin.flush()
+        while not (jobs := json.loads(run("jobs", "--json", socket_path=daemon.socket).stdout)) or jobs[0]["rows_done"] == 0:
+            time.sleep(0.01)
+        self.assertEqual(run("drain", socket_path=daemon.socket).returncode, 0)
+
+        def bring():
+            with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(rows)
-                process.stdin.flush()
-                while not (jobs := json.loads(run("jobs", "--json", socket_path=daemon.socket).stdout)) or jobs[0]["rows_done"] == 0:
-                    time.sleep(0.01)
-                self.assertEqual(run("drain", socket_path=daemon.socket).returncode, 0)
-                with contextlib.suppress(BrokenPipeError):
-                    process.stdin.write(rows)
-                with contextlib.suppress(BrokenPipeError):
-                    process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+            reader.join(60)
+
+        writer = threading.Thread(target=bring)
+        writer.start()
+        self.assertEqual(daemon.process.wait(60), 0)
+        return daemon, process, writer, written
+
+    def test_drain_in_the_middle(self):
+        """No other daemon comes: it is said why, and what there was stays. To standard output goes what was done."""
+        paths = {target: target if target == "-" else self.write(target, b"as it was") for target in ("out.raw", "-")}
+        runs = [(target, *self.drained(path)) for target, path in paths.items()]
+        for target, _, process, writer, written in runs:
+            with self.subTest(target):
                 text = process.stderr.read().decode()
-                reader.join(60)
+                writer.join(60)
                 self.assertEqual(process.wait(60), 75, text)
                 outcome = "rows were done and written" if target == "-" else "rows were done, and .*/out.raw is not written"
-                self.assertRegex(text, r"\(draining\): .*takes no more jobs, it is about to stop; .*; [\d,]+ " + outcome + r"\n\Z")
+                self.assertRegex(text, r"\(draining\): the daemon stopped before all was done, and no daemon came back at .*; [\d,]+ " + outcome + r"\n\Z")
                 done = int(re.search(r"([\d,]+) rows were done", text).group(1).replace(",", ""))
-                self.assertEqual(daemon.process.wait(60), 0)
                 if target == "-":
                     self.assertEqual(written[0], packed(range(1, 1001)) * done)
                 else:
                     self.assertEqual((self.files(), self.read(target)), (["good.raw", target], b"as it was"))
+
+    def test_drain_before_another_daemon(self):
+        """As at an upgrade: what the daemon did not take is the next one's."""
+        daemon, process, writer, written = self.drained("-")
+        command = [scanctl_rig.ARGUMENTS.scand, "--device", "cpu", "--foreground", "--socket", daemon.socket, "--pool", "16M"]
+        other = subprocess.Popen(command, stdout=daemon.log, stderr=daemon.log)
+        self.addCleanup(other.wait)
+        self.addCleanup(other.terminate)
+        text = process.stderr.read().decode()
+        writer.join(60)
+        self.assertEqual((process.wait(60), text), (0, ""))
+        self.assertEqual(written[0], packed(range(1, 1001)) * 12000)
 
     def large(self):
         """Writes 24 rows that cannot be in batches, the first of ones, the others of zeros: more than the pool of 64 MiB."""

@@ -126,7 +126,7 @@ class Run(ScanctlTest):
         self.fail_with(65, message, "run", f"upsample 2 | scan forward op=affine coefficients={factors}", self.npy, *out)
         message = "its rows have 300 samples, and the steps leave 600 of them, which headers would not say"
         self.fail_with(64, message, "run", "upsample 2", self.su, "-o", self.path("out.su"))
-        self.fail_with(64, r'"steps\[0\].factor" is 0; allowed: 1 to 65536', "run", "upsample 0", self.npy, *out)
+        self.fail_with(64, r'step 1, "factor" is 0; allowed: 1 to 65536; see scanctl operations', "run", "upsample 0", self.npy, *out)
         self.fail_with(64, "whole numbers from 1 to 65536", "run", "upsample 65537", self.npy, *out)
 
     def test_ragged_rows(self):
@@ -220,7 +220,7 @@ class Run(ScanctlTest):
         means = [f32(total / fold) if fold else 0.0 for total, fold in zip(means, folds)]
         self.assertEqual(self.read("stacked.npy"), npy_header((3, length)) + packed(means))
         self.assertEqual(self.read("fold.npy"), npy_header((3, length), "<i8") + packed(folds, "q"))
-        message = r'"steps\[1\].index"\[1\] is 2; allowed: 0 to 1; nothing has been written'
+        message = r'step 2, "index"\[1\] is 2; allowed: 0 to 1; nothing has been written; see'
         os.remove(self.path("stacked.npy"))
         self.fail_with(64, message, "run", f"scan forward | stack index={index} bins=2", self.npy, *out)
         self.assertNotIn("stacked.npy", self.files())
@@ -292,7 +292,7 @@ class Run(ScanctlTest):
 
     def test_refused_by_the_daemon(self):
         out = ("-o", self.path("out.npy"))
-        self.fail_with(64, r'the run failed \(invalid\): job.run: "steps\[1\].accumulator" is "exact"', "run", "scan forward | scan forward accumulator=exact", self.npy, *out)
+        self.fail_with(64, r'the run failed \(invalid\): step 2, "accumulator" is "exact"', "run", "scan forward | scan forward accumulator=exact", self.npy, *out)
         self.fail_with(64, "coefficient", "run", "scan forward op=affine", self.npy, *out)
         self.fail_with(64, "reduce", "run", "reduce sum | scan forward", self.npy, *out)
 

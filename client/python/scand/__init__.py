@@ -11,6 +11,7 @@ from .device import DeviceArray, device_array, device_empty
 from .errors import (
     BusyError,
     DeadlineError,
+    FileError,
     ForbiddenError,
     InvalidError,
     LostError,
@@ -49,6 +50,7 @@ __all__ = [
     "Client",
     "DeadlineError",
     "DeviceArray",
+    "FileError",
     "ForbiddenError",
     "InvalidError",
     "Job",

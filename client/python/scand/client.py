@@ -327,7 +327,7 @@ class Client:
             self._delay(flight, lib.SCAND_BUSY, string(lib.scand_message(connection.daemon)))
 
     def _delay(self, flight: Flight, status: int, message: str) -> None:
-        """The daemon is busy: the job is submitted again, or ends when patience does."""
+        """The daemon is busy, or about to stop: the job is submitted again, then to the next daemon, or ends when patience does."""
         now = time.monotonic()
         flight.give_up_at = flight.give_up_at or now + self.patience_s
         flight.handle = None
@@ -440,7 +440,7 @@ class Client:
         message = string(lib.scand_message(connection.daemon)) if status else ""
         connection.losses += status == lib.SCAND_LOST
         lib.scand_job_release(handle)
-        if status in BUSY and not flight.cancelled:
+        if (status in BUSY or status == lib.SCAND_DRAINING) and not flight.cancelled:
             self._delay(flight, status, message)
         else:
             flight.end(status, message)
@@ -452,7 +452,7 @@ class Client:
             try:
                 self._submit(flight)
             except ScandError as error:
-                flight.end(lib.SCAND_INTERNAL, str(error))
+                flight.end(getattr(lib, f"SCAND_{error.status.upper()}", lib.SCAND_INTERNAL), str(error))
 
 
 def _poll(descriptors: tuple[int, ...], timeout_s: float) -> None:

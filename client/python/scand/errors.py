@@ -69,6 +69,12 @@ class ForbiddenError(ScandError, PermissionError):
     status = "permission"
 
 
+class FileError(ScandError, OSError):
+    """A file or memory that the daemon was to read is not what it was, as one that has become shorter, or cannot be read."""
+
+    status = "descriptor"
+
+
 class StaleError(ScandError, RuntimeError):
     """The job's input was to be written by a job that failed or was cancelled."""
 
@@ -93,6 +99,7 @@ _CLASSES: dict[str, type[ScandError]] = {
     "unsupported": UnsupportedError,
     "unknown_method": UnsupportedError,
     "permission": ForbiddenError,
+    "descriptor": FileError,
     "stale": StaleError,
 }
 

@@ -185,7 +185,7 @@ def open_file(
         The place of the first element in the file, in bytes.
 
     Jobs read the file as it is at that moment, chunk by chunk. If the file has become shorter, its jobs fail
-    (ScandError), and touching the array itself is a bus error, as with any mapping. A row of more than 256 MiB raises
+    (FileError, an OSError), and touching the array itself is a bus error, as with any mapping. A row of more than 256 MiB raises
     InvalidError: scan a copy of it, `scand.asarray(x[:1])`. Columns can be scanned, too; they are read line by line,
     which takes longer than rows.
 

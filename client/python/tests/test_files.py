@@ -163,8 +163,9 @@ class Refused(FileTest):
         x = scand.open_file(self.path, np.float32, (300, 1000))
         scand.cumsum(x)
         os.truncate(self.path, 4000 * 100)
-        with self.assertRaisesRegex(scand.ScandError, "ended at byte 400000, and had 1200000 bytes"):
-            scand.cumsum(x)
+        for expected in (scand.FileError, OSError):
+            with self.assertRaisesRegex(expected, "ended at byte 400000, and had 1200000 bytes"):
+                scand.cumsum(x)
         self.same(scand.cumsum(x[:100], dtype="f4"), np.cumsum(self.x[:100], -1, dtype="f4"))
 
     def test_rows_that_are_too_long(self):

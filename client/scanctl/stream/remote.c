@@ -51,11 +51,15 @@ int remote_open_computing(const char *socket_path, bool local, struct scand **da
     return result;
 }
 
+static int error_of(int status, const char *doing, const char *message, struct error *error)
+{
+    return fail(error, scand_status_exit_code(status), "%s failed (%s): %s", doing, scand_status_word(status),
+                *message ? message : scand_status_text(status));
+}
+
 int remote_error(const struct scand *daemon, int status, const char *doing, struct error *error)
 {
-    const char *message = scand_message(daemon);
-    return fail(error, scand_status_exit_code(status), "%s failed (%s): %s", doing, scand_status_word(status),
-                message && *message ? message : scand_status_text(status));
+    return error_of(status, doing, scand_message(daemon), error);
 }
 
 struct scand_device remote_device(struct scand *daemon)
@@ -92,6 +96,12 @@ int remote_jobs(struct scand *daemon, uint64_t client, remote_job_call *each, vo
     return SCAND_OK;
 }
 
+static void pause_ms(uint32_t time_ms)
+{
+    struct timespec pause = {.tv_sec = time_ms / 1000, .tv_nsec = time_ms % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
 int patience_wait(struct patience *patience, const struct scand *daemon)
 {
     uint64_t now = clock_now_us();
@@ -104,8 +114,7 @@ int patience_wait(struct patience *patience, const struct scand *daemon)
         retry_ms = RETRY_DEFAULT_MS;
     if (retry_ms > RETRY_MAX_MS)
         retry_ms = RETRY_MAX_MS;
-    struct timespec pause = {.tv_sec = retry_ms / 1000, .tv_nsec = retry_ms % 1000 * 1000000L};
-    nanosleep(&pause, NULL);
+    pause_ms(retry_ms);
     return 1;
 }
 
@@ -125,9 +134,38 @@ static bool may_go_later(const struct scand *daemon, int status)
     return status == SCAND_BUSY || (status == SCAND_QUOTA && scand_retry_ms(daemon) > 0);
 }
 
+/* Pauses where the job is to be submitted again. A daemon that drains is asked until it has stopped, which takes as
+ * long as the jobs that it has; the library then connects to the next one. */
+static bool goes_again(struct submission *submission, int status)
+{
+    if (status != SCAND_DRAINING)
+        return may_go_later(submission->daemon, status) && patience_wait(&submission->patience, submission->daemon);
+    submission->drained = true;
+    pause_ms(RETRY_DEFAULT_MS);
+    return true;
+}
+
+/* The library's words for a step, "steps[0].dt", as people who write steps count them. */
+static void step_name(const char *message, char *out, size_t size)
+{
+    const char *at = strstr(message, "\"steps[");
+    unsigned step;
+    int length = 0;
+    if (at && sscanf(at, "\"steps[%u].%n", &step, &length) == 1 && length > 0)
+        snprintf(out, size, "step %u, \"%s; see scanctl operations", step + 1, at + length);
+    else
+        snprintf(out, size, "%s", message);
+}
+
 static int submission_error(const struct submission *submission, int status, struct error *error)
 {
-    return remote_error(submission->daemon, status, submission->compute.word, error);
+    const char *word = submission->compute.word;
+    char message[ERROR_TEXT_BYTES];
+    if (status == SCAND_UNAVAILABLE && submission->drained)
+        return fail(error, EX_TEMPFAIL, "%s failed (%s): the daemon stopped before all was done, and %s", word,
+                    scand_status_word(SCAND_DRAINING), scand_message(submission->daemon));
+    step_name(scand_message(submission->daemon), message, sizeof message);
+    return error_of(status, word, message, error);
 }
 
 int submission_start(struct submission *submission, struct error *error)
@@ -137,7 +175,7 @@ int submission_start(struct submission *submission, struct error *error)
     do
         status = compute->submit(compute->context, &submission->operands, submission->daemon, submission->progress,
                                  submission->context, &submission->job);
-    while (may_go_later(submission->daemon, status) && patience_wait(&submission->patience, submission->daemon));
+    while (goes_again(submission, status));
     return status ? submission_error(submission, status, error) : 0;
 }
 
@@ -147,8 +185,7 @@ int submission_finish(struct submission *submission, struct scand_times *times, 
         int status = scand_wait(submission->job, -1, times);
         if (lost)
             *lost = status == SCAND_LOST;
-        int again =
-            may_go_later(submission->daemon, status) && patience_wait(&submission->patience, submission->daemon);
+        bool again = goes_again(submission, status);
         int result = status && !again ? submission_error(submission, status, error) : 0;
         scand_job_release(submission->job);
         submission->job = NULL;
