@@ -653,7 +653,7 @@ class Completion(ScanctlTest):
         self.assertEqual(self.completed("scan", "--acc"), ["--accumulator"])
         self.assertEqual(self.completed("scan", "-p", "b"), ["backward"])
         self.assertEqual(self.completed("--socket", "x", "reduce", "--op", "m"), ["min", "max", "mean"])
-        self.assertEqual(self.completed("scan", "--format", ""), ["raw", "npy", "su", "segy", "rsf"])
+        self.assertEqual(self.completed("scan", "--format", ""), ["raw", "npy", "segy", "rsf", "su"])
         path = self.write("gather.su", b"")
         self.assertEqual(self.completed("scan", path[:-3]), [path])
 

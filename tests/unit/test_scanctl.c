@@ -228,7 +228,7 @@ static void options_wrong(void)
         {"in -o out --shape 1,2,3,4,5", "one to 4 whole numbers"},
         {"in -o out --shape 99999999999999999999999999", "--shape is"},
         {"in -o out --shape 3x4", "--shape is"},
-        {"in -o out --format sega", "it may be raw, npy, su, segy, rsf"},
+        {"in -o out --format sega", "it may be raw, npy, segy, rsf, su"},
         {"in -o out --byte-order middle", "it may be little, big"},
         {"in -o out --shape 3,-1", "--shape is \"3,-1\""},
         {"in -o out --header-bytes 67108865", "--header-bytes is \"67108865\"; it may be 0 to 67108864 bytes"},

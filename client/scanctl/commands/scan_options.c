@@ -222,15 +222,6 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
     return result ? result : coefficients_check(options, error);
 }
 
-/* Returns the usual dtype of results. SEG-Y keeps its format code, and big-endian floats of files with headers stay as
- * they are; other samples become the dtype that they are scanned in. */
-static enum scand_dtype usual_output(const struct array *array)
-{
-    if (array->format == FORMAT_SEGY || array->format == FORMAT_SU || array->format == FORMAT_RSF)
-        return array->dtype;
-    return plain_dtype(array->dtype);
-}
-
 /* The IEEE float that SEG-Y samples are written as. */
 static int ieee_output(const struct scan_options *options, const struct array *array, enum scand_dtype *output,
                        struct error *error)
@@ -256,7 +247,7 @@ int scan_options_types(const struct scan_options *options, const struct array *a
                        struct scand_scan *scan, enum scand_dtype *output, struct error *error)
 {
     *scan = options->scan;
-    *output = options->output_dtype == TYPE_LEFT_OUT ? usual_output(array) : options->output_dtype;
+    *output = options->output_dtype == TYPE_LEFT_OUT ? array_usual_result(array) : options->output_dtype;
     int result = options->ieee ? ieee_output(options, array, output, error) : 0;
     scan->accumulator = scand_accumulator_of(scan->accumulator, array->dtype, scan->algorithm);
     if (!result)

@@ -14,13 +14,14 @@
 struct input;
 
 /* The second column is the word on the command line and the file name's extension, the third another extension. A row
- * stands for a file NAME.c with NAME_form, see forms.h. */
+ * stands for a file NAME.c with NAME_form, see forms.h. Of rows that take a file for theirs the first one has it: SU,
+ * which has nothing but one number that makes sense, comes last. */
 #define FORMATS(X)       \
     X(RAW, raw, "raw")   \
     X(NPY, npy, "npy")   \
-    X(SU, su, "su")      \
     X(SEGY, segy, "sgy") \
-    X(RSF, rsf, "rsf")
+    X(RSF, rsf, "rsf")   \
+    X(SU, su, "su")
 
 #define X(NAME, WORD, OTHER) FORMAT_##NAME,
 enum format { FORMATS(X) FORMAT_COUNT };

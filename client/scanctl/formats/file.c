@@ -57,16 +57,12 @@ const char *formats_text(char *out)
     return out;
 }
 
-/* The most telling forms come first: SU has nothing but one number that makes sense. */
 static enum format format_of_bytes(const unsigned char *bytes, uint64_t size_bytes)
 {
-    if (npy_is_likely(bytes, size_bytes))
-        return FORMAT_NPY;
-    if (segy_is_likely(bytes, size_bytes))
-        return FORMAT_SEGY;
-    if (rsf_is_likely(bytes, size_bytes))
-        return FORMAT_RSF;
-    return su_is_likely(bytes, size_bytes) ? FORMAT_SU : FORMAT_RAW;
+    for (int i = 0; i < FORMAT_COUNT; i++)
+        if (rows[i].form->is_likely && rows[i].form->is_likely(bytes, size_bytes))
+            return (enum format)i;
+    return FORMAT_RAW;
 }
 
 int format_find(struct input *input, const struct array_hints *hints, enum format *format, struct error *error)
@@ -116,6 +112,11 @@ int array_read_header(struct array *array, struct input *input, const struct arr
     if (result)
         array_free(array);
     return result;
+}
+
+enum scand_dtype array_usual_result(const struct array *array)
+{
+    return form_of(array->format)->keeps_dtype ? array->dtype : plain_dtype(array->dtype);
 }
 
 int array_check_result(enum format format, enum scand_dtype dtype, struct error *error)

@@ -39,6 +39,9 @@ int result_copy_trailer(struct result_file *file, const struct array *array, str
 int result_commit(struct result_file *file, struct error *error);
 void result_discard(struct result_file *file);
 
+/* Returns the usual dtype of results: SEG-Y keeps its format code, and big-endian floats of files with headers stay as
+ * they are; other samples become the dtype that they are scanned in. */
+enum scand_dtype array_usual_result(const struct array *array);
 /* Checks that a result of this dtype can be written in the format; else EX_USAGE. */
 int array_check_result(enum format format, enum scand_dtype dtype, struct error *error);
 

@@ -19,6 +19,10 @@ struct form {
                         struct error *error);
     /* Checks that a file of this form can hold results of the dtype; else EX_USAGE. NULL: any dtype. */
     int (*check_result)(enum scand_dtype dtype, struct error *error);
+    /* True when a file that begins with these bytes is likely of this form. LIKELY_BYTES are looked at, or a shorter
+     * file. NULL: no file is. */
+    bool (*is_likely)(const unsigned char *bytes, uint64_t size_bytes);
+    bool keeps_dtype; /* results have the dtype of the samples where no other is asked for */
 };
 
 #define X(NAME, WORD, OTHER) extern const struct form WORD##_form;
@@ -47,11 +51,6 @@ uint16_t number16(const unsigned char *bytes, enum byte_order order);
 uint32_t number32(const unsigned char *bytes, enum byte_order order);
 uint64_t number64(const unsigned char *bytes, enum byte_order order);
 
-/* True when a file that begins with these bytes is likely of a form. LIKELY_BYTES are looked at, or a shorter file. */
 #define LIKELY_BYTES (2 * TRACE_HEADER_BYTES + (uint64_t)TRACE_NS_MAX * sizeof(float))
-bool npy_is_likely(const unsigned char *bytes, uint64_t size_bytes);
-bool segy_is_likely(const unsigned char *bytes, uint64_t size_bytes);
-bool rsf_is_likely(const unsigned char *bytes, uint64_t size_bytes);
-bool su_is_likely(const unsigned char *bytes, uint64_t size_bytes);
 
 #endif

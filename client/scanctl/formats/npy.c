@@ -315,10 +315,12 @@ static int npy_check_result(enum scand_dtype dtype, struct error *error)
         scand_word(SCAND_LIST_DTYPE, dtype));
 }
 
-bool npy_is_likely(const unsigned char *bytes, uint64_t size_bytes)
+static bool npy_is_likely(const unsigned char *bytes, uint64_t size_bytes)
 {
     return size_bytes >= NPY_MAGIC_BYTES && !memcmp(bytes, NPY_MAGIC, NPY_MAGIC_BYTES);
 }
 
-const struct form npy_form = {
-    .read_header = npy_read_header, .write_header = npy_write_header, .check_result = npy_check_result};
+const struct form npy_form = {.read_header = npy_read_header,
+                              .write_header = npy_write_header,
+                              .check_result = npy_check_result,
+                              .is_likely = npy_is_likely};

@@ -307,7 +307,7 @@ static int rsf_check_result(enum scand_dtype dtype, struct error *error)
         scand_word(SCAND_LIST_DTYPE, dtype));
 }
 
-bool rsf_is_likely(const unsigned char *bytes, uint64_t size_bytes)
+static bool rsf_is_likely(const unsigned char *bytes, uint64_t size_bytes)
 {
     uint64_t length = size_bytes < LOOK_BYTES ? size_bytes : LOOK_BYTES;
     const unsigned char *mark = length ? memmem(bytes, length, MARK, MARK_BYTES) : NULL;
@@ -319,5 +319,8 @@ bool rsf_is_likely(const unsigned char *bytes, uint64_t size_bytes)
     return length && memmem(bytes, length, "n1=", 3);
 }
 
-const struct form rsf_form = {
-    .read_header = rsf_read_header, .write_header = rsf_write_header, .check_result = rsf_check_result};
+const struct form rsf_form = {.read_header = rsf_read_header,
+                              .write_header = rsf_write_header,
+                              .check_result = rsf_check_result,
+                              .is_likely = rsf_is_likely,
+                              .keeps_dtype = true};

@@ -96,7 +96,7 @@ static enum byte_order order_of_code(const unsigned char *bytes)
     return little >= 1 && little <= CODE_LAST ? BYTE_ORDER_LITTLE : BYTE_ORDER_UNKNOWN;
 }
 
-bool segy_is_likely(const unsigned char *bytes, uint64_t size_bytes)
+static bool segy_is_likely(const unsigned char *bytes, uint64_t size_bytes)
 {
     return size_bytes >= FIXED_BYTES && (bytes[0] == 'C' || bytes[0] == 0xc3) &&
            order_of_code(bytes + CODE_AT) != BYTE_ORDER_UNKNOWN;
@@ -402,4 +402,6 @@ static int segy_check_result(enum scand_dtype dtype, struct error *error)
 const struct form segy_form = {.read_header = segy_read_header,
                                .write_header = segy_write_header,
                                .check_traces = segy_check_traces,
-                               .check_result = segy_check_result};
+                               .check_result = segy_check_result,
+                               .is_likely = segy_is_likely,
+                               .keeps_dtype = true};

@@ -131,7 +131,7 @@ static bool su_pipe_plausible(const unsigned char *bytes, uint64_t size_bytes, e
     return size_bytes >= next + TRACE_HEADER_BYTES && trace_ns(bytes + next, order) == ns;
 }
 
-bool su_is_likely(const unsigned char *bytes, uint64_t size_bytes)
+static bool su_is_likely(const unsigned char *bytes, uint64_t size_bytes)
 {
     return su_pipe_plausible(bytes, size_bytes, BYTE_ORDER_BIG) ||
            su_pipe_plausible(bytes, size_bytes, BYTE_ORDER_LITTLE);
@@ -233,5 +233,8 @@ static int su_check_result(enum scand_dtype dtype, struct error *error)
                 scand_word(SCAND_LIST_DTYPE, dtype));
 }
 
-const struct form su_form = {
-    .read_header = su_read_header, .check_traces = su_check_traces, .check_result = su_check_result};
+const struct form su_form = {.read_header = su_read_header,
+                             .check_traces = su_check_traces,
+                             .check_result = su_check_result,
+                             .is_likely = su_is_likely,
+                             .keeps_dtype = true};
