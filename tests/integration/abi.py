@@ -61,9 +61,11 @@ def listing_of(compiler, includes):
 
 
 def differences(golden, now):
-    """Lines that are gone, and those that came; a new enumerator does no harm."""
-    gone = [f"- {line}" for line in golden if line not in now]
-    return gone + [f"+ {line}" for line in now if line not in golden and line.startswith("struct ")]
+    """Returns the lines that would break programs, which are lost ones and new members, and the new enumerators."""
+    new = [line for line in now if line not in golden]
+    broken = [f"- {line}" for line in golden if line not in now]
+    broken += [f"+ {line}" for line in new if line.startswith("struct ")]
+    return broken, [line for line in new if not line.startswith("struct ")]
 
 
 def main():
@@ -84,11 +86,15 @@ def main():
     if soname != golden_soname:
         print(f"abi.txt is of {golden_soname}, the library is {soname}; write it anew: {again}")
         return 1
-    found = differences(golden, now)
-    if found:
-        print(*found, sep="\n")
+    broken, added = differences(golden, now)
+    if broken:
+        print(*broken, sep="\n")
         print(f"programs built for {soname} would break: raise the minor version in client/include/scand/version.h, which")
         print(f"is part of the soname, unless no release has {soname} yet; then {again}")
+        return 1
+    if added:
+        print(*added, sep="\n")
+        print(f"abi.txt lacks these enumerators, whose numbers are to stay from now on; write it anew: {again}")
         return 1
     print(f"{soname}: {len(golden)} sizes, places and numbers are as they were")
     return 0

@@ -176,7 +176,6 @@ static double f64_sample(enum fill fill, uint64_t *random)
     return scale * (double)noise(random);
 }
 
-/* A sample of any dtype; some are any bytes at all. */
 /* Returns a factor that makes samples whole numbers, for dtypes that hold no others. */
 static float integer_scale(enum scand_dtype dtype)
 {
@@ -194,6 +193,7 @@ static float integer_scale(enum scand_dtype dtype)
     }
 }
 
+/* Writes a sample of any dtype; some are any bytes at all. */
 static void sample_write(enum scand_dtype dtype, enum fill fill, uint64_t *random, unsigned char *to)
 {
     if (codec_class(dtype) == SCAND_CLASS_F64 && codec_bytes(dtype) == 8 && fill >= FILL_COUNT) {

@@ -404,8 +404,8 @@ static void test_tensors(void)
     tensor.dtype = SCAND_DTYPE_COUNT;
     CHECK_EQ(scand_task_step(task, "scan"), SCAND_OK);
     CHECK_EQ(scand_task_operand(task, "coefficients", &tensor), SCAND_INVALID);
-    CHECK_CONTAINS(scand_task_message(task),
-                   "steps[0].coefficients.dtype is 23, which is no dtype: there are f32, f64");
+    CHECK_CONTAINS(scand_task_message(task), "steps[0].coefficients.dtype is ");
+    CHECK_CONTAINS(scand_task_message(task), ", which is no dtype: there are f32, f64");
     scand_task_destroy(task);
     task = task_of_nothing();
     CHECK_EQ(scand_task_axis(task, SCAND_RANK_MAX), SCAND_INVALID);

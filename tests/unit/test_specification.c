@@ -1,4 +1,4 @@
-/* The operations as hello describes them, compared with PROTOCOL.md. */
+/* The lists from which messages are made, compared with PROTOCOL.md, and operations with README.md, too. */
 #include "protocol/describe.h"
 
 #include "protocol/codec.h"
@@ -34,10 +34,10 @@ static void everything_is_told(void)
     CHECK(strcmp(scan->operands[0].follows, "samples") == 0 && strcmp(scan->operands[0].class, "input") == 0);
 }
 
-static char *protocol_text(void)
+static char *text_of(const char *path)
 {
     static char text[1 << 18];
-    FILE *file = fopen(PROTOCOL_PATH, "re");
+    FILE *file = fopen(path, "re");
     size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
     CHECK(size > 0 && size < sizeof text - 1);
     if (file)
@@ -76,7 +76,7 @@ static void check_operand(const char *text, const struct msg_operand *operand)
 
 static void the_specification_has_the_list(void)
 {
-    const char *text = protocol_text();
+    const char *text = text_of(PROTOCOL_PATH);
     describe();
     for (uint32_t i = 0; i < OPERATION_COUNT; i++) {
         const struct msg_operation *operation = &described[i];
@@ -91,9 +91,60 @@ static void the_specification_has_the_list(void)
     }
 }
 
+/* Checks that a document has the word in backticks, or a section of that name. */
+static void check_word(const char *text, const char *word)
+{
+    char quoted[ROW_BYTES], heading[ROW_BYTES];
+    snprintf(quoted, sizeof quoted, "`%s`", word);
+    snprintf(heading, sizeof heading, "# %s\n", word);
+    const bool is_there = strstr(text, quoted) || strstr(text, heading);
+    if (!is_there)
+        fprintf(stderr, "the document lacks %s\n", quoted);
+    CHECK(is_there);
+}
+
+static void the_specification_has_every_word(void)
+{
+    static const struct words *const lists[] = {
+        &operation_words, &reduction_words, &dtype_words,     &accumulator_words, &intermediate_words,
+        &kind_words,      &operator_words,  &pass_words,      &place_words,       &sharing_words,
+        &event_words,     &priority_words,  &job_state_words,
+    };
+    const char *text = text_of(PROTOCOL_PATH);
+    for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++)
+        for (uint32_t i = 0; i < lists[list]->count; i++)
+            check_word(text, lists[list]->words[i]);
+}
+
+static void the_specification_has_every_name(void)
+{
+#define X(NAME, ...) &msg_##NAME##_type,
+    static const struct map_type *const types[] = {MAPS_LIST(X)};
+#undef X
+    const char *text = text_of(PROTOCOL_PATH);
+    for (size_t type = 0; type < sizeof types / sizeof types[0]; type++)
+        for (size_t i = 0; i < types[type]->field_count; i++)
+            check_word(text, types[type]->fields[i].name);
+    for (uint32_t method = 0; method < METHOD_COUNT; method++)
+        check_word(text, method_name(method));
+#define X(NAME, CODE, WORD, ...) check_word(text, WORD);
+    SCAND_STATUSES(X)
+#undef X
+}
+
+static void the_readme_has_every_operation(void)
+{
+    const char *text = text_of(README_PATH);
+    for (uint32_t i = 0; i < OPERATION_COUNT; i++)
+        check_word(text, step_words.words[i]);
+}
+
 static const struct test tests[] = {
     TEST(everything_is_told),
     TEST(the_specification_has_the_list),
+    TEST(the_specification_has_every_word),
+    TEST(the_specification_has_every_name),
+    TEST(the_readme_has_every_operation),
     TEST_END,
 };
 
