@@ -14,8 +14,8 @@ struct local;
 /* What computes small jobs of a program that has a daemon. */
 struct near;
 
-/* A small job: params, one of which is NULL, whose tensors have the indices of memories as buffers. Memories share no
- * byte. */
+/* A small job: `submit` or `run`, the other one being NULL. The buffers of its tensors are indices of memories, no two
+ * of which share a byte. */
 struct local_job {
     const struct msg_job_submit_params *submit;
     const struct msg_job_run_params *run;

@@ -23,10 +23,11 @@ int memory_create_sparse(uint64_t size_bytes);
 int memory_accept(int fd, uint64_t size_bytes, struct error *error);
 
 /* True where a descriptor is sealed already, and its file has no holes: then memory_check waits for nobody. Otherwise
- * both halves of memory_accept wait while anybody writes to that file, and whoever sent the descriptor may do that for
- * as long as they like: write() holds the file until it has the bytes, which another program's file system may have to
- * bring. */
+ * both halves of memory_accept wait while anybody writes to that file, which the sender of the descriptor may do for
+ * ever: write() holds the file until it has the bytes, and these may have to come from a file system of the sender's.
+ */
 bool memory_is_complete(int fd, uint64_t size_bytes);
+
 /* The two halves of memory_accept: all but the pages, of which at most *missing_bytes have to be made; and pages for
  * some of the bytes, whose lack is -ENOMEM. */
 int memory_check(int fd, uint64_t size_bytes, uint64_t *missing_bytes, struct error *error);

@@ -44,8 +44,8 @@
 #ifndef RINGS_AFTER_JOBS
 #define RINGS_AFTER_JOBS 64 /* small jobs on a connection until it asks for rings, which take memory */
 #endif
-/* Samples of a job that this process computes in about the time that it takes to ask the daemon. libscand-local leaves
- * to the daemon what takes longer for another reason. */
+/* Samples that this process scans in about the time that it takes to ask the daemon. libscand-local refuses jobs that
+ * take longer for another reason. */
 #define NEAR_SAMPLES    2048
 #define JOBS_LOOKED_MAX 64 /* listed jobs that are looked at before a job is computed in this process */
 #define ERROR_SESSIONS  8  /* sessions whose last error a thread keeps */
@@ -172,14 +172,14 @@ struct scand {
     uint64_t number;                   /* the session's number, never used twice */
     const struct local_library *local; /* NULL: there is a daemon */
     struct local *service;             /* without a daemon, the connection's service, which the connection owns */
-    struct near *near;                 /* with a daemon, what computes small jobs in this process, by */
-    const struct local_library *near_library; /* this library; both NULL: nothing does */
-    struct connection *connection;            /* NULL: broken and not yet replaced */
-    bool is_up;                               /* the daemon knows this session's buffers and jobs */
-    int socket;                               /* the connection's, also before there is one; -1: none */
-    pid_t owner;                              /* the process that connected; 0 in a child */
-    struct scand *next;                       /* links the process's sessions */
-    bool gone;                                /* no daemon came back; all jobs have ended */
+    const struct local_library *near_library; /* has `near`; NULL: it is not used */
+    struct near *near;             /* beside a daemon, computes small jobs in this process; NULL: none does */
+    struct connection *connection; /* NULL: broken and not yet replaced */
+    bool is_up;                    /* the daemon knows this session's buffers and jobs */
+    int socket;                    /* the connection's, also before there is one; -1: none */
+    pid_t owner;                   /* the process that connected; 0 in a child */
+    struct scand *next;            /* links the process's sessions */
+    bool gone;                     /* no daemon came back; all jobs have ended */
     bool watches_output;
     int epoll;           /* descriptor that scand_fd shows; the sockets of all connections come and go in it */
     uint64_t generation; /* counts broken connections */
@@ -389,8 +389,8 @@ bool job_reads(const struct scand_job *job, const struct extent *extent);
 bool job_writes(const struct scand_job *job, const struct extent *extent);
 /* Lists a job, which may be done already. */
 void job_list(struct scand_job *job);
-/* True when the daemon would run the job, which is not listed yet, behind one that has not ended; or may, where that
- * would take long to find out. */
+/* True when the daemon would run the job, which is not listed yet, behind one that has not ended; or when so many jobs
+ * are listed that finding out would take long. */
 bool job_may_have_to_wait(const struct scand_job *job);
 /* Returns the job that has not ended at a place of a batch, or NULL. */
 struct scand_job *job_find(const struct scand *daemon, uint32_t msgid, uint32_t index);

@@ -31,7 +31,7 @@ int near_prepare(struct scand *daemon)
     return code;
 }
 
-/* In a child its locks are as they were: it is left. */
+/* A child of fork leaves it as it is: another thread of the parent may have had its locks. */
 void near_finish(struct scand *daemon)
 {
     if (daemon->near && !process_is_child(daemon))
@@ -48,8 +48,7 @@ static bool is_small(const struct msg_tensor *input)
     return samples <= NEAR_SAMPLES;
 }
 
-/* True for a task that is a scan or a reduction and nothing else, as local_is_as_read wants it of what job.submit
- * describes. */
+/* True for a task that is one scan or one reduction: for tasks what local_is_as_read is for other jobs. */
 static bool is_plain(const struct msg_job_run_params *params)
 {
     const union msg_step *step = &params->steps[0];
@@ -60,7 +59,7 @@ static bool is_plain(const struct msg_job_run_params *params)
            (step->operation == OPERATION_scan && !(step->scan.coefficient == 0 && signbit(step->scan.coefficient)));
 }
 
-/* True for jobs whose end is all that anybody sees of them. */
+/* True for small jobs of which nobody sees anything but the end. */
 static bool is_simple(struct scand_job *job)
 {
     const struct common_params common = job_common(job);
@@ -69,8 +68,8 @@ static bool is_simple(struct scand_job *job)
     return job->method == METHOD_job_run ? is_plain(&job->params.run) : local_is_as_read(&job->params.submit);
 }
 
-/* Returns the memory of an operand, which may be that of one before it, among `count`; or -1 where it has no address
- * here, or another buffer is the same memory. */
+/* Returns the index of an operand's memory: one of the `count` that earlier operands have, or the next one. -1: it has
+ * no address here, or another buffer is the same memory. */
 static int find_memory(const struct scand_job *job, uint32_t operand, const struct local_job *asked, int count)
 {
     const struct extent *extent = &job->operands[operand].extent;
@@ -84,7 +83,7 @@ static int find_memory(const struct scand_job *job, uint32_t operand, const stru
     return base ? count : -1;
 }
 
-/* Names the memories of the operands. Returns false where the daemon has to. */
+/* Fills in the memories of the operands, and their indices. Returns false where the daemon has to compute the job. */
 static bool set_memories(const struct scand_job *job, struct local_job *asked)
 {
     int count = 0;

@@ -48,8 +48,8 @@ static void wiping_done(struct work *work)
     free(self);
 }
 
-/* Wiping waits until nobody writes to the file of the memory, and whoever has its descriptor may be writing bytes that
- * a file system of its own has yet to bring: so it is a reader's work. Without memory for that nothing is wiped. */
+/* Wiping waits until nobody writes to the file of the memory. Whoever has its descriptor may write bytes that never
+ * come, from a file system of its own, so a reader does this. Without memory for that nothing is wiped. */
 void service_wipe_rings(struct client *client)
 {
     if (!connection_has_rings(client->connection))

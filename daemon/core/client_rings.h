@@ -8,7 +8,7 @@ struct rings;
 
 /* Gives a connection its rings, and counts them. */
 void client_use_rings(struct client *client, struct rings *rings);
-/* Counts the rings of a connection no more, whose end is the end of them. */
+/* Counts the rings of a connection no more: they end with the connection. */
 void client_leave_rings(struct client *client);
 
 #endif

@@ -9,7 +9,7 @@
 struct near {
     struct device *device;
     struct spare_jobs spare;
-    struct buffer buffers[LIMIT_JOB_OPERANDS]; /* those of the job at hand */
+    struct buffer buffers[LIMIT_JOB_OPERANDS]; /* of the job at hand */
 };
 
 int near_open(struct near **out, struct error *error)
@@ -41,7 +41,7 @@ static void set_buffers(struct near *self, const struct local_job *asked)
                                               .pin_unit_bytes = asked->memories[i].size_bytes};
 }
 
-/* Returns whether it can be computed here. The chunk is all of a small job, so the sizes of others do not matter. */
+/* Returns whether the job can be computed here. A small job is one chunk, so chunks of other sizes do not matter. */
 static bool job_begin(struct near *self, struct request *request, struct job *job)
 {
     const struct device_info *info = &self->device->info;

@@ -7,7 +7,7 @@
 
 /* Returns 0, or -errno and *error. */
 int near_open(struct near **out, struct error *error);
-/* What struct local_library says of it. */
+/* As struct local_library says. */
 bool near_compute(struct near *near, const struct local_job *job, struct msg_job_submit_result *result);
 void near_close(struct near *near);
 

@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#define PUNCH_MS     100 /* time for which the caller waits, */
-#define PUNCHES_LEFT 16  /* unless so many threads have been left behind: then pages stay with who has the file */
+#define PUNCH_MS     100 /* for so long the caller waits for the thread, and then leaves it behind */
+#define PUNCHES_LEFT 16  /* where so many have been left behind, nothing is freed: pages stay with who has the file */
 
 struct punches {
     pthread_mutex_t lock;

@@ -256,7 +256,7 @@ static void a_memfd_opened_for_reading_is_refused(void)
     close(fd);
 }
 
-/* Of complete memory nothing is asked that has to wait for those who write to it. */
+/* For complete memory nothing has to wait for programs that write to it. */
 static void complete_memory_is_told(void)
 {
     int fd = memfd(MFD_ALLOW_SEALING, 2 * PAGE), zero = open("/dev/zero", O_RDWR | O_CLOEXEC);

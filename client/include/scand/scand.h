@@ -26,11 +26,11 @@
  * failure; scand_message() then says what was wrong, with which value, what is allowed and what to do next. What the
  * daemon has written into a message or a name comes as UTF-8 without control characters.
  *
- * A connection, with its buffers and jobs, may be used by several threads at once: one of those that wait reads for
- * all. Another thread may cancel or release the job that a thread waits for. scand_disconnect makes the calls of other
- * threads return SCAND_DISCONNECTED, and waits until they have; no call may begin after it, and handles of jobs are
- * invalid. The library starts no threads and installs no signal handlers. A call takes at most 128 KiB of its thread's
- * stack, and 384 KiB where the program computes in its own process (below).
+ * A connection, with its buffers and jobs, may be used by several threads at once: one of the waiting threads
+ * reads for all. Another thread may cancel or release the job that a thread waits for. scand_disconnect makes the calls
+ * of other threads return SCAND_DISCONNECTED, and waits until they have; no call may begin after it, and handles of
+ * jobs are invalid. The library starts no threads and installs no signal handlers. A call takes at most 128 KiB of its
+ * thread's stack, and 384 KiB where the program computes in its own process (below).
  *
  * A signal's handler that runs while a call waits ends the wait with SCAND_INTERRUPTED, if the program has a handler
  * without SA_RESTART: nothing is lost, and the call can be made again. Ending a connection or a job, releasing a buffer
@@ -45,7 +45,7 @@
  * When the daemon's worker is restarted, the library connects again by itself, for which any call waits up to 10
  * seconds, or as long as the option reconnect_ms says (scand_dispatch never waits). Host buffers keep their handles and
  * content, and so does device memory of the program's own. Jobs that had no answer are repeated where that cannot
- * change their result; others, above all those in place, end in SCAND_LOST, and the daemon's device buffers are lost.
+ * change their result; others, above all jobs in place, end in SCAND_LOST, and the daemon's device buffers are lost.
  */
 #ifndef SCAND_SCAND_H
 #define SCAND_SCAND_H
@@ -72,9 +72,9 @@ struct scand_kernel {
     uint32_t accumulators;          /* accumulators that it offers: bit 1 << enum scand_accumulator */
     uint32_t repeatable;            /* 1: two runs give the same bits; 0: they need not */
     enum scand_operation operation; /* SCAND_OPERATION_COUNT: neither a scan nor a reduction */
-    uint32_t reductions; /* with SCAND_OPERATION_REDUCE, those that it offers: bit 1 << enum scand_reduction */
-    char step[64];       /* the operation as scand_operations has it: "scan", "reduce", "map" */
-    char dtype[16];      /* dtype of the samples that it reads: "f32" */
+    uint32_t reductions;            /* reductions that it offers, if it is one: bit 1 << enum scand_reduction */
+    char step[64];                  /* the operation as scand_operations has it: "scan", "reduce", "map" */
+    char dtype[16];                 /* dtype of the samples that it reads: "f32" */
 };
 
 /* An operation that a step of a task may be. */
@@ -89,12 +89,12 @@ struct scand_parameter_info {
     char kind[64];     /* "word", "words", "flag", "integer", "number", or, of an operand, "tensor" */
     uint32_t required; /* 1: it cannot be left out */
     uint64_t most;     /* an integer's largest value; of words, how many there may be */
-    char words[1024];  /* "auto,f32,f64", those that it may be; "" where it is no word */
+    char words[1024];  /* "auto,f32,f64", the words that it may be; "" where it is no word */
     char line[512];    /* the parameter's purpose, in one line */
     /* Words of an operand, as in PROTOCOL.md; "" for a parameter. */
     char access[64];  /* "read" or "write" */
     char follows[64]; /* "samples", "rows", "vectors" or "job": what it has elements for */
-    char dtypes[64];  /* "input": those of the class of the step's input; "float": any float; "index": i32, i64 */
+    char dtypes[64];  /* "input": of the class of the step's input; "float": any float; "index": i32, i64 */
 };
 
 /* A job of any program that is queued or running. */
@@ -140,7 +140,7 @@ struct scand_event {
     uint64_t begin_us, end_us; /* a job: its arrival and reply; a chunk: while the device had it */
     uint64_t started_us;       /* a job: its first chunk's beginning; 0 when it never began */
     uint64_t rows;
-    uint64_t slot;                              /* a chunk: its place among those that its device can have at a time */
+    uint64_t slot;                              /* a chunk: its place among the chunks that its device can have */
     uint64_t device;                            /* a chunk: the number of its device */
     uint64_t upload_us, kernel_us, download_us; /* a chunk: its steps */
     uint32_t status;                            /* enum scand_status */
@@ -149,7 +149,7 @@ struct scand_event {
 
 /*
  * An array in a buffer: NumPy's terms. Element (i, j, ...) lies at offset + i x strides[0] + j x strides[1] + ...
- * bytes. Strides may be negative or unaligned. Those of an output must not let two elements overlap.
+ * bytes. Strides may be negative or unaligned. No two elements of an output may overlap.
  */
 struct scand_tensor {
     struct scand_buffer *buffer;
@@ -162,7 +162,7 @@ struct scand_tensor {
 
 /*
  * A further scan of a job: of what the one before it has written, in place in the output. Zero-initialised members are
- * the defaults, as those of a scan; samples are of the output's dtype. SCAND_OPERATOR_AFFINE needs the coefficient.
+ * the defaults, as in a scan; samples are of the output's dtype. SCAND_OPERATOR_AFFINE needs the coefficient.
  */
 struct scand_step {
     uint32_t pass_count; /* 1 or 2 */
@@ -201,8 +201,8 @@ struct scand_scan {
     struct scand_tensor coefficients; /* rank 0: none */
     enum scand_priority priority;     /* among this user's jobs */
     uint32_t deadline_ms; /* to start in, at most SCAND_DEADLINE_MS_MAX; or else SCAND_DEADLINE. 0: it has time */
-    /* Further scans, run in order; at most SCAND_STEPS_MAX. The results are those of separate jobs, but on a GPU what
-     * is between two steps does not cross PCIe, unless a row has more than some 16 MiB. SCAND_UNSUPPORTED: the daemon
+    /* Further scans, run in order; at most SCAND_STEPS_MAX. The results are the same as of separate jobs, but on a GPU
+     * values between two steps do not cross PCIe, unless a row has more than some 16 MiB. SCAND_UNSUPPORTED: the daemon
      * is older than they are. */
     uint32_t then_count;
     const struct scand_step *then; /* copied; NULL: none */
@@ -244,9 +244,10 @@ struct scand_reduce {
  * in SCAND_DEADLINE, and its output is as it was; one that has started goes on. A job that is repeated has what is left
  * of its time.
  *
- * When a job fails, or is cancelled, jobs of the same connection that were submitted after it, before its answer came,
- * and read what it was to write end in SCAND_STALE; so do those that read their output. What their outputs hold is
- * undefined. Submit them all again. `after_failure` exempts a job, which then runs on whatever is there.
+ * When a job fails, or is cancelled, each job of the same connection that was submitted after it, before its answer
+ * came, and that reads what it was to write ends in SCAND_STALE; so does each that reads the output of a stale one.
+ * What their outputs hold is undefined. Submit them all again. `after_failure` exempts a job, which then runs on
+ * whatever is there.
  */
 
 /* The times of a job, in microseconds. Upload, kernel and download overlap, so they may add up to more than total. */
@@ -282,13 +283,15 @@ enum scand_local {
     SCAND_LOCAL_FALLBACK, /* in this process where no daemon answers */
     SCAND_LOCAL_ALWAYS,   /* no daemon is looked for */
 };
+
 /*
  * With a daemon, too, a program may have its small jobs computed in its own process, on its own processor, in less time
  * than it takes to ask the daemon: scans in one or two passes and reductions, also as tasks, of up to some 2,000
- * samples of rows of one length in host memory, that are in no group, report no progress and name no algorithm. They
- * have ended when they are submitted. A job that shares memory with one which has not ended, where either writes it,
- * goes to the daemon behind that one; so does a job that is refused. Results, order and errors are the daemon's, which
- * does not see these jobs: its lists, counters and quotas are without them. libscand-local is opened while connecting.
+ * samples, of rows of one length in host memory. They are in no group, report no progress and name no algorithm. They
+ * have ended when they are submitted. A job that shares memory with an earlier one which has not ended goes to the
+ * daemon behind it, if one of both writes there; so does a job that is refused. Results, order and errors are the
+ * daemon's, which does not see these jobs: its lists, counters and quotas are without them. libscand-local is opened
+ * while connecting.
  */
 enum scand_small_jobs {
     SCAND_SMALL_JOBS_DEFAULT, /* as the environment says: SCAND_SMALL_JOBS=here is HERE; else, or unset, DAEMON */
@@ -322,16 +325,17 @@ void scand_options_destroy(struct scand_options *options);
 int scand_connect_with(const struct scand_options *options, const char *socket_path, const char *name,
                        struct scand **out);
 
-/* Ends the connection, and with it its buffers, their mappings and its jobs; what runs finishes into nothing. Of the
- * handles, those of jobs are gone; those of buffers may still be given to scand_buffer_release, as long as not more
- * than 4,096 others have ended so since. */
+/* Ends the connection, and with it its buffers, their mappings and its jobs; what runs finishes into nothing. Handles
+ * of jobs are gone. Handles of buffers may still be given to scand_buffer_release, as long as not more than 4,096 other
+ * buffers have ended so since. */
 void scand_disconnect(struct scand *daemon);
 /* Disconnects a child made by fork() from all that its parent was connected to, which leaves the parent's connections
  * as they are. Elsewhere it does nothing. */
 void scand_forget(void);
 
 /* The message of the last call that failed on this connection in the calling thread. Lives until the thread's next
- * call. Of more than eight connections, a thread keeps the messages of those that failed last; others have "". */
+ * call. Of more than eight connections, a thread keeps the messages of the eight that failed last; others have
+ * "". */
 const char *scand_message(const struct scand *daemon);
 /* The time to wait before a new try, of the latest call as above. After SCAND_BUSY, or SCAND_QUOTA because of too many
  * jobs: milliseconds after which a new try makes sense, 0 when unknown. */
@@ -355,12 +359,12 @@ int scand_ping(struct scand *daemon, uint64_t *round_trip_us);
 /* Fills in devices in the order of their numbers from 0. */
 int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row_bytes, size_t capacity, size_t *count);
 /* Fills in the tutorials' scans, reductions and other operations. Scans do inclusive sums of f32 into f32, of rows that
- * lie one stride apart with their samples side by side, all at multiples of 4 bytes, and add in an order of their own:
- * their bits are not those of the default. Reductions take such rows, too, and write f64 side by side. The others are
+ * lie one stride apart with their samples side by side, all at multiples of 4 bytes, and add in an order of their own,
+ * so that bits differ from the daemon's. Reductions take such rows, too, and write f64 side by side. The others are
  * for tasks of one step: "algorithm" of scand_task_option. */
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count);
 /* Fill in the operations that the daemon has, and what one of them takes: parameters, then operands. Without a daemon
- * (NULL) they are those that this library can name in a task, and no message is left. SCAND_NOT_FOUND: there is no such
+ * (NULL) it is what this library can name in a task, and no message is left. SCAND_NOT_FOUND: there is no such
  * operation. */
 int scand_operations(struct scand *daemon, struct scand_operation_info *operations, size_t row_bytes, size_t capacity,
                      size_t *count);
@@ -371,7 +375,7 @@ int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row
 /* Fills in the histograms of its times. */
 int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t row_bytes, size_t capacity,
                      size_t *count);
-/* Fills in users who have connections, work or memory, and those who had some before. SCAND_UNKNOWN_METHOD: the daemon
+/* Fills in users who have connections, work or memory, or had some before. SCAND_UNKNOWN_METHOD: the daemon
  * is older than this. */
 int scand_users(struct scand *daemon, struct scand_user_info *users, size_t row_bytes, size_t capacity, size_t *count);
 /* Counters, histograms, devices and users in Prometheus' text format, version 0.0.4: *text is a string for free(). */
@@ -390,7 +394,7 @@ int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events,
 /* Cancels a job of any program, by the number that scand_jobs gives. Only its own user, root and the daemon's own user
  * may, others get SCAND_INVALID; SCAND_NOT_FOUND when it is neither queued nor running. */
 int scand_cancel_job(struct scand *daemon, uint64_t job);
-/* Asks the daemon to refuse new jobs, finish those it has and stop. Only root and the daemon's own user may. */
+/* Asks the daemon to refuse new jobs, finish the jobs it has and stop. Only root and the daemon's own user may. */
 int scand_drain(struct scand *daemon);
 
 /* Memory from the daemon: host memory, pinned and mapped into this program, or device memory, which this program cannot
@@ -510,7 +514,7 @@ enum scand_class scand_dtype_class(enum scand_dtype dtype);
 enum scand_accumulator scand_accumulator_of(enum scand_accumulator accumulator, enum scand_dtype samples,
                                             const char *algorithm);
 
-/* Sets a tensor's strides to those of a C-ordered, dense array of its shape and dtype. */
+/* Sets the strides of a tensor that is a C-ordered, dense array of its shape and dtype. */
 void scand_tensor_pack(struct scand_tensor *tensor);
 
 /* Called while a job runs, from scand_wait, scand_dispatch or another call that waits for the daemon, in the thread
@@ -524,7 +528,7 @@ int scand_submit(struct scand *daemon, const struct scand_scan *scan, struct sca
 int scand_submit_progress(struct scand *daemon, const struct scand_scan *scan, scand_progress *progress, void *context,
                           struct scand_job **out);
 /* Submits `count` scans, in their order and with fewer messages, which saves most of the cost of small jobs. Fills
- * out[0] to out[count - 1] with jobs like those of scand_submit, to be waited for, cancelled and released each on its
+ * out[0] to out[count - 1] with jobs as scand_submit makes them, to be waited for, cancelled and released each on its
  * own; but they have their results, and end, some 32 together, when the slowest of these is done. What the daemon
  * refuses, scand_wait tells for each job; the others run. On failure, of which the message names the scan if it is one,
  * none was submitted. */
@@ -590,9 +594,9 @@ int scand_task_set_number(struct scand_task *task, const char *name, double valu
 /* Gives the latest step an operand of its own, "coefficients" of a scan for one. */
 int scand_task_operand(struct scand_task *task, const char *name, const struct scand_tensor *tensor);
 
-/* Sets the rank and the shape of *out to those of what the first `steps` steps leave: of all steps the output, of none
- * the input. The input, the axis and operands of those steps must have been given, of which only shapes are looked at.
- * Where a row becomes one element the axis has 1, or, with offsets, as many as there are rows. */
+/* Sets the rank and the shape of *out to what the first `steps` steps leave: the output after all of them, the input
+ * after none. The input, the axis and operands of those steps must have been given, of which only shapes are looked
+ * at. Where a row becomes one element the axis has 1, or, with offsets, as many as there are rows. */
 int scand_task_shape(struct scand_task *task, uint32_t steps, struct scand_tensor *out);
 /* 1 where the last step leaves one element for each row, as "reduce" does; else 0. */
 int scand_task_leaves_rows(const struct scand_task *task);
@@ -611,8 +615,8 @@ int scand_task_submit_many(struct scand *daemon, const struct scand_task *const 
 /*
  * Groups of jobs that people see as one: a file that is worked on in parts, say. `group` of a scan or a reduction, and
  * the option "group" of a task, name the group that a job belongs to. scand_jobs, `scanctl jobs` and `top` list the
- * group in place of its jobs, also while it has none, with the rows of those that have succeeded; scand_cancel_job
- * cancels those that it has and those that are still submitted. Otherwise they are jobs like any.
+ * group in place of its jobs, also while it has none, with the rows of jobs that have succeeded; scand_cancel_job
+ * cancels the jobs that it has, and all that are submitted later. Otherwise they are jobs like any.
  */
 /* Begins a group: sets *group, which is never 0. `name` says what it is for, for people who look at the daemon; NULL is
  * the name of the connection. `rows` is how many it will have in all, 0 where nobody knows. At most

@@ -87,7 +87,7 @@ class allocator:
     ThreadPoolExecutor(initializer=scand.allocator). Arrays keep their memory as long as anybody has them, whatever
     becomes of the `with` block, the client and the daemon; afterwards up to 1 GiB of it is kept for further arrays,
     until trim(). Children of fork see what their parents write to such arrays, and the other way round. Each array
-    takes a descriptor; when half of those that the process may have are in use, further arrays are ordinary ones.
+    takes a descriptor; when half of the descriptors that the process may have are in use, further arrays are ordinary ones.
     """
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ _SETTLED = frozenset((
 
 
 class Flight:
-    """A job under way. It keeps the arrays that it works on. `reads` and `writes` are those of the program, which it may
+    """A job under way. It keeps the arrays that it works on. `reads` and `writes` are arrays of the program, which it may
     give to other jobs, too. Flights of one group are parts of one whole, and do not meet."""
 
     __slots__ = (
@@ -274,7 +274,7 @@ class Client:
         return True, flight
 
     def start_together(self, flights: Sequence[Flight]) -> None:
-        """Submits scans in few messages. They end some 32 together. Those that write to the program's arrays go one by one,
+        """Submits scans in few messages. They end some 32 together. Scans that write to the program's arrays go one by one,
         since they may have to wait for each other."""
         if any(flight.writes for flight in flights):
             for flight in flights:

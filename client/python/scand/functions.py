@@ -166,7 +166,7 @@ def _results_of_small(
 
 
 def _of_arrays(request: Request) -> Request:
-    """Turns arrays of other packages into those of this one."""
+    """Turns arrays of other packages into arrays of this one."""
     if type(request.x) is not np.ndarray:
         request.x = wrapped(request.x)
     out: Any = request.out
@@ -312,7 +312,7 @@ def reduce(x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **
     """One number for each row along an axis: "sum", "min", "max", "mean", "rms" or "norm".
 
     Sums of floats are kept in f64. For a row without samples sum and norm are 0, the minimum is infinity, the maximum
-    -infinity (of integers, the ends of their range), mean and rms are NaN. Keywords are those of scan(); `keepdims`
+    -infinity (of integers, the ends of their range), mean and rms are NaN. Keywords are as of scan(); `keepdims`
     keeps the axis, with one element. With several axes, or all of them (axis=None), the samples along these axes make
     one row, in the order of the axes in `x`. Returns an array without the axis, or a number; with `offsets` an array of
     one number for each row.
@@ -411,7 +411,7 @@ def run(
     parameters in a dictionary: [("scan", {"passes": "forward,backward", "demean": True}), ("reduce", {"reduction": "rms"})].
     Parameters have the names and words of that list. Operands have them, too, and are arrays; a step writes its results
     into the operands that it writes. Values between steps have the dtype of the results; ("map", {"op": "cast"}) as the
-    first step changes between integers and floats in the daemon. Keywords are those of reduce(). Returns the results of
+    first step changes between integers and floats in the daemon. Keywords are as of reduce(). Returns the results of
     the last step.
     """
     return _run(_run_request(x, steps, **options), client)

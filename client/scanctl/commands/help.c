@@ -8,9 +8,8 @@ static const struct note {
 } notes[] = {
     {"scan",
      "Scans the rows of each IN and writes the result to OUT in the same form, with the same headers: SEG-Y, SU, RSF,\n"
-     ".npy or raw samples; a name OUT.npy or OUT.raw gets the samples alone. OUT appears whole or not at all, in a "
-     "folder\n"
-     "that exists. IN and OUT may be the same file, or - for standard input and output.\n",
+     ".npy or raw samples; a name OUT.npy or OUT.raw gets the samples alone. OUT appears whole or not at all, in a\n"
+     "folder that exists. IN and OUT may be the same file, or - for standard input and output.\n",
      "  scanctl scan --passes forward,backward gather.su -o integrated.su\n"
      "  segyread tape=line.sgy | scanctl scan - -o - | suximage\n"},
     {"reduce",

@@ -19,7 +19,7 @@ typedef int query(struct scand *daemon, bool json, struct error *error);
 
 /* Runs a command without options of its own: parses the command line, connects, asks. */
 int query_run(int argc, char **argv, struct common_options *common, query *put, struct error *error);
-/* The same for what this process can do without a daemon, as the commands that compute do. */
+/* Does the same, and has the option --local, as commands that compute have it. */
 int query_run_local(int argc, char **argv, struct common_options *common, query *put, struct error *error);
 
 /* The members of a device's object. */

@@ -43,8 +43,8 @@ static void report(const struct file_job *job, const struct scan_options *option
     fputc('\n', stdout);
 }
 
-/* Checks the form of an output that is no copy of the input's form, as where rows have another length, which headers of
- * that form may say. */
+/* Checks the form of an output without the input's headers: its name asks for samples alone, or rows get another
+ * length, which those headers would say. */
 static int output_form_check(const struct file_job *job, struct error *error)
 {
     const struct array *array = &job->array;

@@ -74,7 +74,7 @@ static int import_check(struct buffer *buffer, struct page_budget *budget, struc
             return r;
         all_bytes += missing_bytes;
     }
-    if (buffer->complete) /* holes that it has by now are its client's risk, as later ones are */
+    if (buffer->complete) /* if the client has punched holes since, it takes the risk, as it does later */
         all_bytes = 0;
     int r = files_init(&buffer->files, buffer->fds, buffer->fd_count, buffer->segment_bytes, error);
     if (!r && all_bytes > 0)
