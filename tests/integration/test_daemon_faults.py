@@ -13,12 +13,11 @@ import signal
 import struct
 import sys
 import tempfile
-import time
 import unittest
 
 from daemons import FAULTS as REPORTS
 from daemons import Daemon, main
-from wire import Client, Closed, Failure, eventually, memfd, pack_f32, scan, tensor, unpack_f32
+from wire import Closed, Failure, eventually, pack_f32, scan, tensor, unpack_f32
 
 FAULTS = None  # the library to preload
 CALLS_MAX = 2000  # of a start, or of a scenario: more are no end
@@ -65,7 +64,7 @@ class Faults(unittest.TestCase):
             return client.call("server.stats")
 
 
-class Starts(Faults):
+class Restarts(Faults):
     def fail_call(self, n):
         """Returns what has failed, and how many starts it took, when the n-th call of a daemon's second worker fails."""
         with Daemon(*OPTIONS) as daemon:
@@ -92,6 +91,7 @@ class Starts(Faults):
         print(f"start, worker: each of {n - 1} calls failed, {ended} of which ended that worker: {dict(failed)}")
 
 
+class Starts(Faults):
     def start_once(self, n):
         """A daemon of which the supervisor's n-th call fails ends by itself, and says why, or serves."""
         self.plan.set(n, LOADED)
@@ -119,6 +119,8 @@ class Starts(Faults):
         self.assertTrue(3 < n < CALLS_MAX, f"{n} calls")
         print(f"first start, supervisor: each of {n - 1} calls failed, {ended} of which ended it: {dict(failed)}", flush=True)
 
+
+class Stops(Faults):
     def stop_once(self, n, of_supervisor):
         """Returns what failed in the drain of a daemon with jobs, which are done, or whose answers are missing."""
         with Daemon(*OPTIONS) as daemon, daemon.client() as client:
@@ -150,34 +152,30 @@ class Starts(Faults):
             self.assertTrue((of_supervisor or n > 3) and n < CALLS_MAX, f"{n} calls")
 
 
-def connect(daemon):
-    """Any of these may end in a Failure or in the connection's end. What they return must be right."""
-    client = Client(daemon.socket)
-    client.socket.settimeout(20)
-    return client
+# Any of these may end in a Failure or in the connection's end. What they return must be right.
 
 
 def run_connect(test, daemon):
-    with connect(daemon) as client:
+    with daemon.client() as client:
         client.call("server.ping")
         client.call("server.clients")
 
 
 def run_buffers(test, daemon):
-    with connect(daemon) as client:
+    with daemon.client() as client:
         made = [client.call("buffer.create", size=size, place=place) for size, place in ((4096, "host"), (1 << 20, "host"), (4096, "device"))]
         for buffer in made:
             client.call("buffer.release", buffer=buffer["buffer"])
 
 
 def run_import(test, daemon):
-    with connect(daemon) as client:
+    with daemon.client() as client:
         memory = client.adopt(2 << 20, 1 << 20)
         client.call("buffer.release", buffer=memory.buffer)
 
 
 def run_jobs(test, daemon):
-    with connect(daemon) as client:
+    with daemon.client() as client:
         memory, offsets = client.create(400), client.create(800)
         memory.write(pack_f32([1] * 100))
         offsets.write(struct.pack("=3q", 0, 60, 100))
@@ -194,7 +192,7 @@ def run_jobs(test, daemon):
 
 
 def run_cancel(test, daemon):
-    with connect(daemon) as client:
+    with daemon.client() as client:
         buffer = client.call("buffer.create", size=4 << 20, place="device")["buffer"]
         job = client.send("job.submit", scan(tensor(buffer, [256, 4096]), accumulator="f2", passes=["forward", "backward"]))
         client.send("job.cancel", job=job)
@@ -206,7 +204,7 @@ def run_cancel(test, daemon):
 
 def run_departure(test, daemon):
     """A client leaves with everything under way."""
-    with connect(daemon) as client:
+    with daemon.client() as client:
         memory = client.adopt(4 << 20, 1 << 20)
         for _ in range(3):
             client.send("job.submit", scan(tensor(memory.buffer, [256, 4096]), accumulator="f2"))
@@ -218,7 +216,7 @@ def run_reload(test, daemon):
     daemon.process.send_signal(signal.SIGHUP)
     said = ("settings were read again", "settings stay as they were")
     test.assertTrue(eventually(lambda: sum(map(daemon.log_text().count, said)) > before), daemon.log_text())
-    with connect(daemon) as client:
+    with daemon.client() as client:
         client.call("server.ping")
 
 
@@ -227,8 +225,18 @@ class Scenarios(Faults):
 
     def descriptors(self, pid):
         """Counts descriptors except those of memory, which are the pool's, of which a user keeps some."""
-        names = (f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd"))
-        return sum(1 for name in names if os.path.exists(name) and not os.readlink(name).startswith("/memfd:"))
+        count = 0
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                count += not os.readlink(f"/proc/{pid}/fd/{name}").startswith("/memfd:")
+            except OSError:  # it was closed meanwhile
+                pass
+        return count
+
+    def has_left(self, worker, idle):
+        """The worker has closed the client's connection and has none of its memory any more: it is not asked, since that would be calls."""
+        with open(f"/proc/{worker}/maps") as file:
+            return "/memfd:test" not in file.read() and self.descriptors(worker) <= idle
 
     def run_once(self, scenario, daemon):
         """Runs a scenario once; returns whether it went well."""
@@ -245,10 +253,10 @@ class Scenarios(Faults):
                 stats = client.call("server.stats")
                 return {name: stats.get(name, 0) for name in NOTHING}
 
-            self.assertTrue(eventually(lambda: left() == NOTHING, 20), left())
-            now = [self.descriptors(pid) for pid in pids]
-            # a connection that the client has closed may be there for a moment
-            self.assertTrue(eventually(lambda: [self.descriptors(pid) for pid in pids] <= before, 20), (now, before))
+            self.assertTrue(eventually(lambda: left() == NOTHING), left())
+            for pid, most in zip(pids, before):
+                # a connection that the client has closed may be there for a moment
+                self.assertTrue(eventually(lambda: self.descriptors(pid) <= most), (self.descriptors(pid), most))
 
     def fail_calls(self, scenario, of_supervisor=False):
         name = scenario.__name__.removeprefix("run_")
@@ -268,7 +276,7 @@ class Scenarios(Faults):
                 self.plan.set(n, pids[0] if of_supervisor else pids[1])
                 went_well = self.run_once(scenario, daemon)
                 if scenario is run_departure:
-                    time.sleep(0.02)
+                    self.assertTrue(eventually(lambda: self.has_left(pids[1], before[1] - 1)), (name, n))
                 function = self.plan.end()
                 self.assertTrue(function or went_well, (name, n))
                 self.serves(daemon)
