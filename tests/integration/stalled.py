@@ -10,13 +10,13 @@ import os
 import platform
 import struct
 import threading
-import time
 import unittest
 
 from wire import eventually
 
 PAGE = os.sysconf("SC_PAGESIZE")
 USERFAULTFD = {"x86_64": 323, "aarch64": 282}
+PWRITE = {"x86_64": 18, "aarch64": 68}
 UFFDIO_API, UFFDIO_REGISTER, MISSING = 0xC018AA3F, 0xC020AA00, 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.mmap.restype = ctypes.c_void_p
@@ -35,7 +35,7 @@ class Stalled:
         self.threads = []
 
     def write(self, fd):
-        """Begins to write, and returns when that has stalled."""
+        """Begins to write, and returns when that has stalled: the thread waits, and not for Python's lock."""
         thread = threading.Thread(
             target=lambda: LIBC.pwrite(
                 fd, ctypes.c_void_p(self.page), ctypes.c_size_t(PAGE), ctypes.c_long(0)
@@ -46,10 +46,9 @@ class Stalled:
 
         def is_waiting():
             with open(f"/proc/self/task/{thread.native_id}/syscall") as call:
-                return not call.read().startswith("running")
+                return call.read().startswith(f"{PWRITE[platform.machine()]} ")
 
-        eventually(is_waiting)
-        time.sleep(0.05)
+        assert eventually(is_waiting)
 
     def end(self):
         """Ends all of them, so that the file's lock is free again."""
