@@ -13,6 +13,8 @@ import tempfile
 import time
 import unittest
 
+from wire import TIMEOUT_S
+
 ARGUMENTS = None  # the command line
 DAEMON = None  # the running Daemon
 
@@ -26,7 +28,7 @@ class Daemon:
         self.log = open(os.path.join(self.folder, "log"), "w+")
         command = [ARGUMENTS.scand, "--device", "cpu", "--foreground", "--socket", self.socket, "--pool", "64M"]
         self.process = subprocess.Popen([*command, *options], stdout=self.log, stderr=self.log)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + TIMEOUT_S
         while run("ping", socket_path=self.socket).returncode:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.process.kill()
@@ -40,7 +42,7 @@ class Daemon:
     def stop(self):
         self.process.terminate()
         try:
-            self.process.wait(20)
+            self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             sys.exit("the daemon does not stop:\n" + self.log_text())

@@ -317,8 +317,9 @@ class Shrinking(FileTest):
 
             thread = threading.Thread(target=shrink)
             thread.start()
-            ended, output = 0, client.create(size)
-            for _ in range(30):
+            jobs, ended, output = 0, 0, client.create(size)
+            while jobs < 30 or (not ended and jobs < 3000):
+                jobs += 1
                 msgid, _ = self.submit(client, buffer, 2000, output)
                 try:
                     client.wait(msgid)

@@ -202,7 +202,7 @@ class Hangs(ProcessTest):
             client.send("job.submit", job)
             self.assertEqual(other.call("server.ping"), {})
             self.restarts(
-                daemon, worker, rf"device 0 has had a chunk of job 3 of user {os.getuid()} for \d.\d s, where \d.\d s are allowed"
+                daemon, worker, rf"device 0 has had a chunk of job 3 of user {os.getuid()} for \d+.\d s, where \d+.\d s are allowed"
             )
             self.loses(client)
 
@@ -219,7 +219,7 @@ class Hangs(ProcessTest):
             for thread in threads:
                 while not os.WIFSIGNALED(os.waitpid(thread, WALL)[1]):  # the tracer hears of stops and ends first
                     libc.ptrace(PTRACE_CONT, thread, None, None)
-            chunk = rf"device 0 has had a chunk of job \d+ of user {os.getuid()} for \d.\d s, where \d.\d s are allowed"
+            chunk = rf"device 0 has had a chunk of job \d+ of user {os.getuid()} for \d+.\d s, where \d+.\d s are allowed"
             loop = "the worker does nothing for 1.0 s"  # where a thread was stopped that held a lock
             self.restarts(daemon, worker, f"({chunk}|{loop})")
             self.loses(work.client)

@@ -27,16 +27,22 @@ class Patience(DaemonTest):
             cls.addClassCleanup(client.close)
         cls.clients["silent"].send_bytes(PING + PING[:9])
         cls.clients["middle"].send_bytes(PING[:4])
-        begin = time.monotonic()
-        for step in range(40):
-            time.sleep(0.2)
-            for name, data in (
-                ("long", b"\0"),
-                ("short", PING[step % len(PING) :][:1]),
-                ("middle", PING[4:] + PING[:4]),
-                ("chatty", PING),
-            ):
-                cls.send(name, data if step or name != "long" else cls.long_message()[:9], begin)
+        cls.send_until_they_end()
+
+    @classmethod
+    def send_until_they_end(cls):
+        """For long enough, and until those have ended that have to; short messages take no longer where the test is slow."""
+        begin = message_begin = now = time.monotonic()
+        long, rest = cls.long_message()[:9], PING
+        while now < begin + 6 or (not {"long", "chatty"} <= cls.ended.keys() and now < begin + TIMEOUT_S):
+            time.sleep(0.15)
+            some = len(rest) if time.monotonic() > message_begin + 3.5 else 1
+            for name, data in (("short", rest[:some]), ("long", long), ("middle", PING[4:] + PING[:4]), ("chatty", PING)):
+                cls.send(name, data, begin)
+            now = time.monotonic()
+            rest, long = rest[some:], b"\0"
+            if not rest:
+                rest, message_begin = PING, now
 
     @staticmethod
     def long_message():

@@ -119,7 +119,8 @@ class Stops(ProcessTest):
         with Daemon(*ON_CPU) as daemon:
             work = Work(daemon, 100)
             daemon.process.send_signal(signal.SIGTERM)
-            time.sleep(0.05)
+            self.assertTrue(eventually(lambda: "draining: no more jobs" in daemon.log_text()))
+            time.sleep(0.05)  # longer than two signals are one request
             daemon.process.send_signal(signal.SIGTERM)
             self.loses(work.client)
             daemon.wait(0)

@@ -182,7 +182,7 @@ class Watch(unittest.TestCase):
         client = next(client for client in self.ask("clients") if client["client"] == first["client"])
         self.assertEqual((client["pid"], client["name"], client["buffers"]), (os.getpid(), "test", 1))
         self.assertEqual((client["device_bytes"], client["host_bytes"]), (256 << 20, 0))
-        self.assertEqual(client["jobs_running"], 1)
+        self.assertIn(client["jobs_running"], (1, 2))  # the next one may begin before the last chunk of another ends
         self.assertGreater(client["jobs_queued"], 32)
         self.assertGreater(client["device_busy_us"], 0)
         self.assertEqual((client["user_device_bytes"], client["quota_device_bytes"]), (256 << 20, 16 << 30))
@@ -196,7 +196,7 @@ class Watch(unittest.TestCase):
         self.assertRegex(text, r"(?m)^\S+ +2 of 256 +\d+ of 2,048 +0 B of 16\.0 GiB +256\.0 MiB of 16\.0 GiB +\d+ +0 ")
         work.client.close()
         self.assertTrue(eventually(lambda: not self.ask("jobs")))
-        self.assertEqual(len(self.ask("clients")), 1)  # scanctl itself
+        self.assertTrue(eventually(lambda: len(self.ask("clients")) == 1))  # scanctl itself
         self.assertGreater(self.ask("users")[0]["jobs_cancelled"], 32)
 
     def test_urgency(self):
@@ -291,21 +291,23 @@ class Watch(unittest.TestCase):
         text = self.scanctl("top", "--once")
         self.assertRegex(text, r"\Ascand \S+  up \d")
         self.assertRegex(text, r"(?m)^cpu  .*  memory 256\.0 MiB of 512\.0 MiB$")
-        self.assertRegex(text, r"(?m)^busy +(9\d|100)\.\d %  chunks [12]  upload 0 B/s  download 0 B/s$")
+        self.assertRegex(text, r"(?m)^busy +([5-9]\d|100)\.\d %  chunks [12]  upload 0 B/s  download 0 B/s$")
         self.assertRegex(text, r"(?m)^ +\d+ \S+ +running  \[#* *\] +\d+ % .*  scan sum forward,backward f32 +test$")
         self.assertRegex(text, r"(?m)^ +\d+ \S+ +queued   \[ {20}\]   0 % ")
         self.assertNotIn("\033", text)
 
-        def moved():  # a chunk may take longer than a look
+        def shares(look):
+            return [client["device_percent"] for client in look["clients"]]
+
+        def moved():
+            """A chunk may take longer than a look. Clients are looked at after the device, later on a busy machine."""
             look = self.ask("top", "--once")
-            return look if look["samples_per_s"] > 0 else None
+            return look if look["samples_per_s"] > 0 and abs(sum(shares(look)) - look["busy_percent"]) <= 15 else None
 
         look = eventually(moved)
         self.assertTrue(look)
         self.assertGreater(look["busy_percent"], 50)
-        shares = [client["device_percent"] for client in look["clients"]]
-        self.assertEqual(shares, sorted(shares, reverse=True))
-        self.assertAlmostEqual(sum(shares), look["busy_percent"], delta=15)  # looked at one after the other
+        self.assertEqual(shares(look), sorted(shares(look), reverse=True))
         self.assertGreater(len(look["jobs"]), 32)
         self.fails(64, "are not a terminal; see scanctl top --once", "top", stdin=subprocess.DEVNULL)
         self.fails(64, '"x" is too much', "top", "x")
