@@ -199,6 +199,27 @@ static void plan_counts_short_rows(void)
     CHECK_EQ(job_bytes(&job, 0, 900), 900 * 8);
 }
 
+/* Ragged rows are begun one by one, in each step, and that takes longer in f2. */
+static void plan_counts_ragged_rows(void)
+{
+    struct job_chunks chunks = {.bytes = KIB(64), .long_bytes = KIB(128), .work_per_byte = 2};
+    const struct msg_tensor line = {.buffer = 1, .shape = {100}, .shape_count = 1, .strides = {4}, .strides_count = 1};
+    struct msg_job_submit_params params = {.input = line, .output = line, .passes_count = 1, .offsets = line};
+    struct job job;
+    params.offsets.buffer = 2;
+    params.offsets.dtype = SCAND_DTYPE_U32;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK(job.row_bytes > 200 && job.row_bytes < 500);
+    const uint64_t least = job.row_bytes;
+    params.passes_count = 2;
+    params.accumulator = SCAND_ACCUMULATOR_F2;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK(job.row_bytes > 2 * least && job.row_bytes < 5 * least);
+    chunks.work_per_byte = 0;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK_EQ(job.row_bytes, 0);
+}
+
 static void plan_counts_samples_that_are_one(void)
 {
     const struct job_chunks chunks = {.bytes = 960, .long_bytes = 1920, .work_per_byte = 2};
@@ -583,6 +604,7 @@ static const struct test tests[] = {
     TEST(plan_counts_short_rows),
     TEST(plan_counts_lines),
     TEST(plan_counts_lines_of_short_rows),
+    TEST(plan_counts_ragged_rows),
     TEST(plan_counts_samples_that_are_one),
     TEST(plan_refuses),
     TEST(plan_compares_input_and_output),

@@ -43,6 +43,7 @@ enum attack_flags {
     X(ragged_refused, 0, "ragged jobs of which the last of 2^20 offsets is wrong, 32 to a message, from 1 connection") \
     X(ragged_refused_60, 0, "the same from 60 connections")                                                            \
     X(ragged_queued, 0, "ragged jobs of 2^20 rows that wait, from 16 connections")                                     \
+    X(ragged_short, 0, "jobs of 128 ragged rows of one sample, 18 passes in f2, from 8 connections")                   \
     X(import_sparse, ATTACK_MEMORY, "imports of a sparse memfd larger than memory")                                    \
     X(import_large, 0, "four imports of 512 MiB at once, again and again")                                             \
     X(import_pages, 0, "imports of 128 memfds of one page, again and again")                                           \

@@ -133,3 +133,27 @@ void attack_ragged_queued(struct attacker *self)
 {
     flood_run(self, &(struct flood){.lines = 16, .window = 16, .set_up = set_up_rows, .ask = ask_rows});
 }
+
+/* Few rows, which are a small job by their bytes. */
+static bool ask_short(struct attacker *self, struct line *line)
+{
+    static struct msg_job_submit_params job;
+    (void)self;
+    job = ragged_job(line->buffers[0], sizeof(uint32_t));
+    job.input.shape[0] = job.output.shape[0] = LIMIT_SMALL_RAGGED_ROWS;
+    job.offsets.shape[0] = LIMIT_SMALL_RAGGED_ROWS + 1;
+    job.accumulator = SCAND_ACCUMULATOR_F2;
+    job.passes[1] = SCAND_PASS_BACKWARD;
+    job.passes_count = 2;
+    job.then_count = SCAND_STEPS_MAX;
+    for (uint32_t i = 0; i < SCAND_STEPS_MAX; i++)
+        job.then[i] = (struct msg_then_step){.passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+                                             .passes_count = 2,
+                                             .accumulator = SCAND_ACCUMULATOR_F2};
+    return line_ask(line, METHOD_job_submit, &msg_job_submit_params_type, &job, NULL, 0);
+}
+
+void attack_ragged_short(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 8, .window = 100, .set_up = set_up_rows, .ask = ask_short});
+}
