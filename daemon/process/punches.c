@@ -1,11 +1,11 @@
 #include "punches.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "detached.h"
 
 #define STACK_BYTES (64 << 10)
 
@@ -18,13 +18,9 @@ struct punch {
 
 void punches_init(struct punches *punches)
 {
-    pthread_condattr_t monotonic;
     *punches = (struct punches){.left = 0};
     pthread_mutex_init(&punches->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&punches->ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    detached_condition_init(&punches->ended);
 }
 
 static void *punch_main(void *argument)
@@ -44,27 +40,11 @@ static void *punch_main(void *argument)
     return NULL;
 }
 
-static int punch_start(struct punch *punch)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    const int r = pthread_create(&thread, &attributes, punch_main, punch);
-    pthread_attr_destroy(&attributes);
-    return r;
-}
-
 /* Waits for a punch, and frees it or leaves it behind. */
 static void punch_await(struct punches *punches, struct punch *punch)
 {
-    struct timespec end;
+    const struct timespec end = detached_deadline(PUNCH_MS);
     int r = 0;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_nsec += PUNCH_MS * 1000000L;
-    end.tv_sec += end.tv_nsec / 1000000000L;
-    end.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&punches->lock);
     while (!punch->ended && !r)
         r = pthread_cond_timedwait(&punches->ended, &punches->lock, &end);
@@ -90,7 +70,7 @@ void punches_free(struct punches *punches, int fd, uint64_t size_bytes)
     if (!punch)
         return;
     *punch = (struct punch){.punches = punches, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .size_bytes = size_bytes};
-    if (punch->fd >= 0 && punch_start(punch) == 0) {
+    if (punch->fd >= 0 && detached_start(punch_main, punch, STACK_BYTES) == 0) {
         punch_await(punches, punch);
         return;
     }

@@ -1,8 +1,8 @@
 #include "readers.h"
 
 #include <stddef.h>
-#include <time.h>
 
+#include "detached.h"
 #include "protocol/limits.h"
 
 #define STACK_BYTES MIB(1)
@@ -58,13 +58,7 @@ static void *reader_main(void *argument)
 
 static int start_thread(struct readers *readers)
 {
-    pthread_attr_t attributes;
-    pthread_t thread;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    int r = -pthread_create(&thread, &attributes, reader_main, readers);
-    pthread_attr_destroy(&attributes);
+    const int r = detached_start(reader_main, readers, STACK_BYTES);
     if (r)
         return r;
     readers->threads++;
@@ -74,16 +68,12 @@ static int start_thread(struct readers *readers)
 
 int readers_start(struct readers *readers, void (*notify)(void *context), void *context)
 {
-    pthread_condattr_t monotonic;
     *readers = (struct readers){.notify = notify, .context = context};
     list_init(&readers->waiting);
     list_init(&readers->done);
     pthread_mutex_init(&readers->lock, NULL);
     pthread_cond_init(&readers->wake, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&readers->news, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    detached_condition_init(&readers->news);
     pthread_mutex_lock(&readers->lock);
     int r = start_thread(readers);
     pthread_mutex_unlock(&readers->lock);
@@ -132,13 +122,8 @@ struct work *readers_collect(struct readers *readers)
 
 bool readers_wait(struct readers *readers, int timeout_ms)
 {
-    struct timespec end;
+    const struct timespec end = detached_deadline(timeout_ms);
     int r = 0;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += timeout_ms / 1000;
-    end.tv_nsec += timeout_ms % 1000 * 1000000L;
-    end.tv_sec += end.tv_nsec / 1000000000L;
-    end.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&readers->lock);
     while (readers->out > 0 && !readers->done.first && !r)
         r = pthread_cond_timedwait(&readers->news, &readers->lock, &end);
