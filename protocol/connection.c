@@ -424,7 +424,7 @@ static int outbox_reserve(struct outbox *out, size_t size)
     return 0;
 }
 
-/* Duplicates the descriptors behind those that wait already: all of them, or none. */
+/* Duplicates the descriptors, behind the ones that wait already: all of them, or none. */
 static int outbox_add_fds(struct outbox *out, const int *fds, size_t count)
 {
     uint64_t position = out->sent + (out->end - out->start);

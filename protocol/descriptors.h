@@ -1,4 +1,4 @@
-/* The standard descriptors, those that a program was started with besides, and how many there may be. */
+/* The descriptors that a program is started with, the standard ones and others, and how many it may have. */
 #ifndef PROTOCOL_DESCRIPTORS_H
 #define PROTOCOL_DESCRIPTORS_H
 

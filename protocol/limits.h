@@ -47,7 +47,7 @@
 #define LIMIT_CLIENTS_KEPT      16            /* connections kept for root and the daemon's own user, */
 #define LIMIT_CLIENTS_FIRST     128           /* and for users who have no other connection */
 #define LIMIT_CONNECTS          1000          /* connections that a user may open in a second, for long, */
-#define LIMIT_CONNECTS_AT_ONCE  2048          /* and those that may come at once */
+#define LIMIT_CONNECTS_AT_ONCE  2048          /* and how many may come at once */
 #define LIMIT_USERS             (LIMIT_CLIENTS + 256) /* users with a connection, or work under way */
 #define LIMIT_USERS_KEPT        2                     /* users kept for root and the daemon's own user */
 #define LIMIT_OWN_GRANTS        64                    /* users with quotas or a weight of their own */
@@ -102,7 +102,7 @@
 #define LIMIT_FILE_BYTES       (UINT64_C(1) << 46) /* bytes of one file */
 #define LIMIT_FILES            4096             /* files open in buffers: a user may have half of what others leave */
 #define LIMIT_READERS          64               /* threads that read them, */
-#define LIMIT_USER_READERS     4                /* and those of them that a user may have at a time */
+#define LIMIT_USER_READERS     4                /* of which a user may have so many at a time */
 #define LIMIT_FILE_CHUNK_BYTES MIB(16)          /* a chunk whose input is in a file, where a row has no more */
 #define LIMIT_LOAD_BYTES       MIB(256)         /* files that are read for one chunk, with what lies between its rows */
 #define LIMIT_JOB_LOADS        4                /* chunks of a job that are read before a device has them */

@@ -413,7 +413,7 @@
 /* A job by its number. */
 #define JOB_NUMBER(X, S) X(S, job, U64, REQUIRED, UINT64_MAX)
 
-/* A job, or a chunk of one, that has ended; `event` is its number. Times are those of the daemon's clock. */
+/* A job, or a chunk of one, that has ended; `event` is its number. Times are of the daemon's clock. */
 #define TRACE_EVENT(X, S)                                      \
     X(S, event,       U64,  REQUIRED, UINT64_MAX)              \
     X(S, kind,        WORD, REQUIRED, event_words)             \
@@ -445,7 +445,7 @@
 
 #define NOTHING_FIELDS(X, S)
 
-/* Every map, innermost first: X(struct, fields), and of steps further columns. Those of steps follow the first. */
+/* Every map, innermost first: X(struct, fields), and of steps further columns. The maps of steps follow the first. */
 #define FIRST_MAPS(X)                                 \
     X(nothing, NOTHING_FIELDS)                        \
     X(failure, FAILURE_FIELDS)                        \

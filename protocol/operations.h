@@ -24,7 +24,7 @@
     X(VECTORS, "vectors")  \
     X(JOB, "job")
 
-/* The dtypes that an operand may have. input: those of the class of the step's input. float: those of any float. index:
+/* The dtypes that an operand may have. input: any of the class of the step's input. float: of any float. index:
  * i32 and i64. */
 #define OPERAND_CLASSES(X) \
     X(INPUT, "input")      \

@@ -12,7 +12,7 @@
 #include "memory.h"
 #include "status.h"
 
-/* A frame begins with a word: its bytes, or those that the socket brings. The next frame begins at the next word. */
+/* A frame begins with a word: how many bytes it has, or the socket brings. The next frame begins at the next word. */
 #define WORD       sizeof(uint32_t)
 #define BY_SOCKET  UINT32_C(0x80000000)
 #define LINE_BYTES 64

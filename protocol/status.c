@@ -114,7 +114,7 @@ static const char *const step_list[] = {
 };
 const struct words step_words = {"operation", step_list, OPERATION_COUNT};
 
-static_assert(SCAND_REDUCTION_NONE == 0, "the reductions of steps are those behind it");
+static_assert(SCAND_REDUCTION_NONE == 0, "the reductions of steps come behind it");
 const struct words row_reduction_words = {"reduction", reduction_list + 1, SCAND_REDUCTION_COUNT - 1};
 
 static_assert(SCAND_ACCUMULATOR_F64 == 2, "auto, f32 and f64 come first");

@@ -27,7 +27,7 @@ size_t utf8_length(const char *text)
     return length;
 }
 
-/* True for control characters of ASCII, or U+0080 to U+009F: some terminals take those for escape sequences, too. */
+/* True for control characters of ASCII, or U+0080 to U+009F: some terminals take these for escape sequences, too. */
 static bool is_control(const char *text)
 {
     const unsigned char *bytes = (const unsigned char *)text;

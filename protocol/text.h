@@ -10,7 +10,7 @@
 /* Bytes of the UTF-8 character at NUL-ended `text`, as RFC 3629 has it; 0 where there is none. */
 size_t utf8_length(const char *text);
 
-/* Puts a '?' in place of each byte of control characters, which a terminal would obey, of those that change the
+/* Puts a '?' in place of each byte of control characters, which a terminal would obey, of characters that change the
  * direction of text, and of what is not UTF-8. */
 void text_clean(char *text);
 

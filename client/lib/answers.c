@@ -1,4 +1,4 @@
-/* Answers: those that are waited for, and reading what they bring. */
+/* Answers that calls and jobs wait for, and reading what they bring. */
 #include <errno.h>
 #include <string.h>
 

@@ -4,8 +4,8 @@
  *
  * A session (struct scand) outlives the connection that it has at the moment: when that breaks, a later step connects
  * anew, imports the host buffers again and submits again what is safe to repeat (reconnect.c). Functions return 0 or
- * -errno; those that take the session leave the explanation in its `error`. -EPIPE means that the connection broke; no
- * status has it.
+ * -errno; functions that take the session leave the explanation in its `error`. -EPIPE means that the connection broke;
+ * no status has it.
  */
 #ifndef CLIENT_INTERNAL_H
 #define CLIENT_INTERNAL_H
@@ -321,7 +321,7 @@ void error_set_stale(struct error *error, const char *outcome);
 extern const struct scand_options options_default;
 
 /* monitor.c */
-/* Makes the lock and the descriptors. After a failure monitor_finish ends those that were made. */
+/* Makes the lock and the descriptors. After a failure monitor_finish ends what was made. */
 int monitor_init(struct scand *daemon);
 void monitor_finish(struct scand *daemon);
 /* Guards a session: every function of scand.h that looks at what changes in a session begins with this, and is then

@@ -107,8 +107,8 @@ static bool job_reads_of(const struct scand_job *job, const struct scand_job *wr
     return false;
 }
 
-/* The daemon fails those that it had got by then. It cannot tell of later ones that they were sent without an answer to
- * this one; and after a restart it knows nothing of it. */
+/* The daemon fails the jobs that it had got by then. It cannot tell of later ones that they were sent without an answer
+ * to this one; and after a restart it knows nothing of it. */
 static void readers_go_stale(const struct scand_job *failed)
 {
     for (struct scand_job *job = failed->next; job; job = job->next)
@@ -152,7 +152,7 @@ bool job_may_have_to_wait(const struct scand_job *job)
     return false;
 }
 
-/* Jobs of a batch have no answer before all of them have ended, so those that are later may have one. */
+/* Jobs of a batch have no answer before all of them have ended, so later jobs may have one. */
 static void overtake(const struct scand_job *ended)
 {
     struct scand_job **first = &ended->daemon->first_open;

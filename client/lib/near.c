@@ -1,4 +1,4 @@
-/* Small jobs that this process computes, although there is a daemon: those that change nothing for any other job. */
+/* Small jobs that this process computes, although there is a daemon, if that changes nothing for any other job. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The operations and their parameters: those of the daemon, or those that this library knows. */
+/* The operations and their parameters, as the daemon has them or as this library knows them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "client/lib/internal.h"
 
 /* Closes the descriptors that an answer announces. */
-static int descriptors_drop(struct scand *daemon, uint64_t count, struct error *error)
+static int announced_fds_close(struct scand *daemon, uint64_t count, struct error *error)
 {
     int fds[LIMIT_MESSAGE_FDS];
     int code = answer_pop_descriptors(daemon, count, fds, error);
@@ -26,10 +26,10 @@ static int late_answer_handle(struct scand *daemon, const struct message *messag
     if (message->msgid & MSGID_EXPORT)
         return message_read(message, &msg_buffer_export_result_type, &exported, error)
                    ? -EBADMSG
-                   : descriptors_drop(daemon, exported.fds, error);
+                   : announced_fds_close(daemon, exported.fds, error);
     if (message->msgid & MSGID_CREATE) {
         if (message_read(message, &msg_buffer_create_result_type, &created, error) ||
-            descriptors_drop(daemon, created.fds, error))
+            announced_fds_close(daemon, created.fds, error))
             return -EBADMSG;
         id.buffer = created.buffer;
     } else if (message_read(message, &msg_buffer_id_type, &id, error)) {

@@ -19,7 +19,7 @@ struct buffer *client_find_buffer(const struct client *client, uint64_t id);
 
 /* Admits a client that is counted already: 0, or -EDQUOT or -EAGAIN and *error. */
 int client_admit(struct client *client, struct error *error);
-/* Gives up its place among those that are admitted, or that wait to be told that they are not. */
+/* Gives up its place among clients that are admitted, or wait to be told that they are not. */
 void client_leave(struct client *client);
 /* Counts a connection of the client's user (more: 1), or its end (-1). */
 void clients_count(struct client *client, int more);

@@ -72,7 +72,7 @@ struct client {
     bool (*take_result)(void *peer, uint32_t msgid, const struct msg_job_submit_result *result);
     struct user *user;           /* held */
     char name[LIMIT_NAME_BYTES]; /* the name that the client gives itself */
-    bool admitted;               /* the connection is within its user's quota, and one of those that are free for it */
+    bool admitted;               /* the connection is within its user's quota, and there was a free one */
     bool greeted;                /* hello was accepted */
     bool strict;                 /* hello asked for errors about unknown fields */
     uint64_t waiting_fds;        /* descriptors that have come and were not taken */
@@ -83,7 +83,7 @@ struct client {
     unsigned holds;              /* references of the connection, jobs and work */
     struct buffer *buffers;
     struct device *home; /* device of the latest device buffer; NULL: there is none */
-    size_t buffer_count; /* buffers, with those that are being made or waited for */
+    size_t buffer_count; /* buffers, also being made or waited for */
     unsigned waits;      /* buffers that are waited for */
     uint64_t last_buffer_id;
     struct job *jobs; /* all jobs that have not ended, by member peer */

@@ -30,7 +30,7 @@ static void user_grant(struct user *user, const struct grants *grants)
 void users_configure(struct user_table *table, const struct grants *grants)
 {
     table->grants = *grants;
-    for (size_t i = 0; i < table->slot_count; i++) /* those who have left, too: lists show what they may have */
+    for (size_t i = 0; i < table->slot_count; i++) /* also of users who have left: lists show what they may have */
         user_grant(&table->slots[i], grants);
 }
 
@@ -48,7 +48,7 @@ static struct user *find_slot(struct user_table *table, uid_t uid)
     return NULL;
 }
 
-/* The first slot that its user has left; *free_count: how many there are, with those that nobody has had. */
+/* The first slot that its user has left; *free_count: how many are free, also if nobody has had them. */
 static struct user *find_left(struct user_table *table, size_t *free_count)
 {
     struct user *found = NULL;

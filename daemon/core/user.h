@@ -75,7 +75,7 @@ struct user {
     uid_t uid;
     unsigned holds; /* references of its clients and buffers; 0: the slot is free */
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
-    unsigned connections;  /* open connections, with those beyond the quota */
+    unsigned connections;  /* open connections, also beyond the quota */
     uint64_t waiting_fds;  /* descriptors that came with messages that wait */
     uint64_t unread_bytes; /* answers that have not been sent, */
     uint64_t unread_fds;   /* and descriptors that go with them */

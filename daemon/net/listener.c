@@ -170,7 +170,7 @@ static void rest(struct listener *listener, int code)
     uv_timer_start(&listener->resting, rest_ended, LIMIT_ACCEPT_REST_MS, 0);
 }
 
-/* Accepts connections for as long as a turn takes; those that are left wake the loop again. */
+/* Accepts connections for as long as a turn takes; if some are left, they wake the loop again. */
 static void listener_accept(struct listener *listener)
 {
     uint64_t now_us = listener_now_us(listener), end_us = now_us + LIMIT_TURN_US;
@@ -243,7 +243,7 @@ static bool loop_is_due(const struct listener *listener)
     return listener->due || uv_backend_timeout(listener->loop) == 0;
 }
 
-/* Looks at the rings of those that are awake. */
+/* Looks at the rings of peers that are awake. */
 static void look_at_rings(struct listener *listener, bool sleeps)
 {
     struct peer **link = &listener->awake;

@@ -36,12 +36,12 @@ struct listener {
     bool arriving; /* connections may wait to be accepted */
     int spare_fd;  /* closed for a moment to turn a connection away when descriptors run out; -1: none */
     struct peer *to_flush;
-    struct peer *awake; /* those whose rings are looked at in each round */
+    struct peer *awake; /* peers whose rings are looked at in each round */
     struct peer *peers;
 };
 
 /* Begins to accept on listen_fd, which stays the caller's. Returns 0, or -errno: nothing has begun, and no handle is
- * open. The loop must have all its descriptors by now, but for those that its callbacks add. */
+ * open. The loop must have all its descriptors by now, except for what its callbacks add. */
 int listener_start(struct listener *listener, uv_loop_t *loop, struct service *service, int listen_fd);
 /* Runs the first half of a round: sends answers, notes what has arrived, and runs the loop's callbacks. Waits for an
  * event if it may, and if no client is ready. */

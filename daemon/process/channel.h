@@ -25,7 +25,7 @@ struct channel {
 
 /* Makes the pair of sockets. Returns 0 or -errno. */
 int channel_open(struct channel *channel);
-/* Closes those ends that are still open. */
+/* Closes the ends that are still open. */
 void channel_close(struct channel *channel);
 /* Sends a message at the worker's end, from any thread. Returns 0 or -errno. */
 int channel_send(int fd, const struct channel_message *message);

@@ -73,7 +73,7 @@ static struct place {
     uint32_t uid;
     uint64_t written_ms;
     uint64_t left_out;    /* since written_ms */
-} places[LOG_PLACES + 1]; /* the last one serves those for whom no other is free */
+} places[LOG_PLACES + 1]; /* the last one is for whoever finds no other free */
 
 static uint64_t (*clock_now_ms)(void) = clock_ms;
 

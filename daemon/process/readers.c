@@ -95,7 +95,7 @@ static unsigned list_count(const struct work_list *list)
     return count;
 }
 
-/* Hands a unit to the threads; where no further thread can be started, it waits for those that run. */
+/* Hands a unit to the threads; where no further thread can be started, it waits for a running one. */
 void readers_submit(struct readers *readers, struct work *work)
 {
     pthread_mutex_lock(&readers->lock);

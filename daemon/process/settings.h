@@ -1,7 +1,7 @@
 /*
  * The settings of the daemon: one table, from which come the command line's options, the configuration file's keys,
- * their checks and `scand --help`. Those of section [quota] are for every user, and a section [user NAME] of the file
- * has them for one.
+ * their checks and `scand --help`. Settings of section [quota] are for every user, and a section [user NAME] of the
+ * file has them for one.
  */
 #ifndef DAEMON_SETTINGS_H
 #define DAEMON_SETTINGS_H
@@ -132,7 +132,7 @@ struct settings {
 
 /* Fills all settings with their defaults; the socket stays empty, since its default is searched for. */
 void settings_init(struct settings *settings);
-/* Overrides settings with those that `above` gives. */
+/* Takes over the settings that `above` gives. */
 void settings_overlay(struct settings *settings, const struct settings *above);
 /* Parses a value. Returns 0, or -EINVAL and *error that says, after `name`, what the value is and what is allowed. */
 int setting_parse(struct settings *settings, enum setting setting, const char *text, const char *name,

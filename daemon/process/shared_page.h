@@ -29,7 +29,7 @@ struct shared_page {
 /* Creates the page, which is never freed. Returns NULL without memory (errno). */
 struct shared_page *shared_page_create(void);
 
-/* Hand grants from the supervisor to the worker. The worker reads those that were given last, and always whole: it
+/* Hand grants from the supervisor to the worker. The worker reads the grants that were given last, and always whole: it
  * reads again when grants are written meanwhile. */
 void shared_page_give_grants(struct shared_page *shared_page, const struct grants *grants);
 void shared_page_read_grants(const struct shared_page *shared_page, struct grants *grants);

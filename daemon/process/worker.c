@@ -439,7 +439,7 @@ static void limit_files(struct worker *worker)
     service_limit_files(worker->service, connections, others);
 }
 
-/* Begins to serve. The counters continue those of a worker that was lost. */
+/* Begins to serve. The counters go on where a lost worker's ended. */
 static void begin_service(struct worker *worker)
 {
     struct service_totals totals;

@@ -310,7 +310,7 @@ static int operands_end(struct file_job *job, uint32_t count, bool commit, struc
     return result;
 }
 
-/* Begins the files of operands that steps write; those that were begun are discarded where that fails. */
+/* Begins the files of operands that steps write. On failure none is left. */
 static int operands_create(struct file_job *job, struct error *error)
 {
     const struct operand_samples samples = samples_of(job);

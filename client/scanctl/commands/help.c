@@ -21,7 +21,7 @@ static const struct note {
      "word, so in quotes: operations with | between them, each with words NAME=VALUE, of which scanctl operations has\n"
      "the list. A flag is its name alone, and the first parameter may be its value alone, right after the operation.\n"
      "A FILE beside IN holds an element for each of its samples. Where the last step is reduce, IN, OUT and what is\n"
-     "printed are those of scanctl reduce; else those of scanctl scan.\n",
+     "printed are as of scanctl reduce; else as of scanctl scan.\n",
      "  scanctl run 'scan forward,backward accumulator=f64 demean | scan forward op=max' in.su -o out.su\n"
      "  scanctl run 'reduce rms' gather.su\n"},
 };

@@ -47,7 +47,7 @@ static int run_options_parse(int argc, char **argv, struct scan_options *options
     return result;
 }
 
-/* Runs steps that end in a reduction: each row becomes a number, which is printed or written as those of reduce. */
+/* Runs steps that end in a reduction: each row becomes a number, which is printed or written as reduce does. */
 static int run_reduce(const struct scan_options *from, struct error *error)
 {
     struct reduce_options options = {

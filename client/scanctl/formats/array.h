@@ -75,7 +75,7 @@ struct array_hints {
 
 /* Sets rank and shape. EX_DATAERR, naming `name`, where the array is too large to be addressed. */
 int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, const char *name, struct error *error);
-/* Makes a single axis of those whose bits are set in `axes`, in the place of the first, where their samples lie one
+/* Makes a single axis of the axes whose bits are set in `axes`, in the place of the first, where their samples lie one
  * after another in C order. EX_USAGE, naming `name`, where they do not. */
 int array_merge_axes(struct array *array, uint32_t axes, const char *name, struct error *error);
 uint64_t array_sample_count(const struct array *array);

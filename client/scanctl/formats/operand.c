@@ -41,7 +41,7 @@ static int header_read(struct operand_file *file, const struct operand_samples *
     return array_read_header(&file->array, &file->input, &own, error);
 }
 
-/* Numbers of rows lack the axis in their file, as those do that scanctl writes. */
+/* Numbers of rows lack the axis in their file, also where scanctl has written it. */
 static void axis_insert(struct array *array, const struct operand_samples *samples)
 {
     const uint32_t rank = samples->array->rank;

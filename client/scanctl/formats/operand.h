@@ -1,5 +1,5 @@
 /*
- * The files of operands that a step has beside its input: --coefficients, and those that `scanctl run` names.
+ * The files of operands that a step has beside its input: --coefficients, and operands that `scanctl run` names.
  */
 #ifndef SCANCTL_OPERAND_H
 #define SCANCTL_OPERAND_H

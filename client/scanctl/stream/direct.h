@@ -11,7 +11,7 @@
  */
 void direct_open(struct stream *stream);
 void direct_close(struct stream *stream);
-/* The input of a batch, whose tensors are those in a slot, is the file's from this position on. */
+/* The input of a batch, whose tensors are in a slot, is the file's from this position on. */
 void direct_place(const struct stream *stream, const struct slot *slot, struct scand_tensor *input);
 
 #endif

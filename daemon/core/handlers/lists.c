@@ -241,7 +241,7 @@ static struct found find_job(const struct service *service, uint64_t number)
     return (struct found){.job = NULL};
 }
 
-/* Cancels the jobs that it has; those that are still to come are refused. */
+/* Cancels the jobs that it has; later ones are refused. */
 static void group_cancel(struct service *service, struct client *client, struct group *group)
 {
     group->cancelled = true;

@@ -218,7 +218,7 @@ static bool is_resident(const struct job *job)
     return true;
 }
 
-/* Slices and the cost of work are those of the first device: others are of its kind, or take only what they can. */
+/* Slices and the cost of work are the first device's: others are of its kind, or take only what they can. */
 static struct job_chunks chunks_of(const struct device_set *devices, const struct job *job, uint32_t steps)
 {
     const struct device_info *info = &devices->devices[0]->info;

@@ -11,7 +11,7 @@
 int feed_begin(struct job *job, struct error *error);
 /* Queues a job that reads files; from now on its bytes are read. */
 void feed_join(struct service *service, struct job *job);
-/* The job has ended: so do its loads, those that are read when that is done. */
+/* The job has ended: so do its loads, at once or when they have been read. */
 void feed_leave(struct service *service, struct job *job);
 
 /* Frees a load that nobody reads or uses. */

@@ -108,7 +108,7 @@ struct spare_jobs {
 
 /* A job of nothing yet, with room for as many operands; NULL without memory. */
 struct job *job_create(struct spare_jobs *spare, uint32_t operand_count);
-/* Checks a request against its buffers, of which operands[] has those that there are, and plans the job's chunks.
+/* Checks a request against its buffers, of which operands[] has all that there are, and plans the job's chunks.
  * Returns 0, or -EINVAL and *error; takes no holds. */
 int job_plan(struct job *job, struct request *request, const struct job_chunks *chunks, struct error *error);
 

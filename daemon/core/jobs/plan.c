@@ -328,7 +328,7 @@ static uint64_t element_bytes(const struct job *job, const struct operand *opera
     return work_per_byte && lies_apart(job, operand) ? LINE_BYTES : operand->item_bytes;
 }
 
-/* Returns the bytes moved for each row besides those of its elements: the rest of a line that is longer than they are
+/* Returns the bytes moved for each row besides its elements: the rest of a line that is longer than they are
  * and shared with no other row. */
 static uint64_t row_line_bytes(const struct job *job, uint32_t work_per_byte)
 {

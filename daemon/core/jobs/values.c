@@ -104,7 +104,7 @@ static uint64_t most_elements(const struct job *job)
     return is_apart(job->operands[job->values.operand].stride) ? CHUNK_PLACES : CHUNK_VALUES;
 }
 
-/* Returns the most rows of a chunk: so many places, at each of which there are those that lie side by side. */
+/* Returns the most rows of a chunk: so many places, with all rows that lie side by side at each. */
 static uint64_t most_rows(const struct job *job)
 {
     const struct operand *operand = &job->operands[job->values.operand];

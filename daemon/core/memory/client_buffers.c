@@ -142,7 +142,7 @@ struct pinner {
     struct work work; /* first */
     struct service *service;
     struct buffer *buffer;
-    size_t first, count, pinned; /* units that it has begun, and those of them that are pinned */
+    size_t first, count, pinned; /* units that it has begun; of these, pinned ones */
     int status;
 };
 
@@ -349,7 +349,7 @@ static int reserve_file(struct service *service, struct buffer *buffer, struct e
     return 0;
 }
 
-/* Lends an import's descriptors to threads; those of a file are counted for as long as it is open. */
+/* Lends an import's descriptors to threads; a file's are counted for as long as it is open. */
 static void lend_descriptors(struct service *service, struct buffer *buffer)
 {
     if (buffer->source != BUFFER_FILE)

@@ -1,4 +1,4 @@
-/* Descriptors that users sent: which of them threads have, and the end of those that nobody needs. */
+/* Descriptors that users sent: how many threads have, and the end of each that nobody needs. */
 #ifndef DAEMON_DESCRIPTORS_H
 #define DAEMON_DESCRIPTORS_H
 
@@ -8,7 +8,7 @@
  * Nothing more is read from a user of whom threads have many (service_is_clogged) until they have given some back. */
 void descriptors_lend(struct service *service, struct user *user, size_t count);
 void descriptors_return(struct service *service, struct user *user, size_t count);
-/* Closes descriptors that a user sent: those of large memory, whose pages may all go with them, on a helper thread, and
+/* Closes descriptors that a user sent: of large memory, whose pages may all go with them, on a helper thread, and of
  * whatever is no memory on a reader's. */
 void descriptors_drop(struct service *service, struct user *user, const int *fds, size_t count);
 /* Closes a connection that is not served: on a reader's thread where something waits in it, which may be descriptors.

@@ -111,7 +111,7 @@ size_t pool_ready_count(const struct pool *pool);
 /* Returns how many of the segments made beforehand, the small ones and some large ones, are enough for clients to begin
  * with. */
 size_t pool_first_count(const struct pool *pool);
-/* Returns, at the beginning, how many descriptors the pool may take besides those that it has. */
+/* Returns, at the beginning, how many further descriptors the pool may take. */
 uint64_t pool_descriptors_to_come(const struct pool *pool);
 /* Makes the segment with this index among them: faulted in, sealed, pinned. Returns 0 or -errno. */
 int pool_make(struct pool *pool, size_t index);

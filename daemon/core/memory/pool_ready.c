@@ -44,7 +44,7 @@ static size_t ready_count(uint64_t pool_bytes)
     return count;
 }
 
-/* The class of the segment with this index among those that are made beforehand, and its index there. */
+/* The class of the segment with this index among all that are made beforehand, and its index in the class. */
 static unsigned ready_class(uint64_t pool_bytes, size_t *index)
 {
     unsigned c = 0;
@@ -81,7 +81,7 @@ size_t pool_first_count(const struct pool *pool)
     return pool_ready_count(pool) - large + (large < FIRST_LARGE ? large : FIRST_LARGE);
 }
 
-/* Returns a segment of those that are made beforehand. */
+/* Returns a segment that is made beforehand, by its index. */
 static struct segment *ready_segment(const struct pool *pool, size_t index)
 {
     unsigned c = ready_class(pool->bytes.most, &index);

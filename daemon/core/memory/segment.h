@@ -1,5 +1,5 @@
 /*
- * One segment of the pool (pool.h): its memfd, mapped at its place among those of its class, its pages, and what its
+ * One segment of the pool (pool.h): its memfd, mapped at its place in its class, its pages, and what its
  * record says. What makes and drops it may run on any thread, for a segment that nobody else uses.
  */
 #ifndef DAEMON_SEGMENT_H

@@ -43,7 +43,7 @@ struct work_queue {
 struct helpers {
     struct ring *turn;
     unsigned most; /* units that may be out at a time: as many as there are threads */
-    unsigned each; /* of units out, those of a user; 0: any number */
+    unsigned each; /* units of one user that may be out; 0: any number */
     unsigned out;
 };
 

@@ -11,7 +11,7 @@ void turns_join(struct turns *turns, struct turn_client *client)
         if (user->had_us < turns->floor_us)
             user->had_us = turns->floor_us;
         ring_join(&turns->users, &user->ring);
-        turns->users = &user->ring; /* before those who have had as much */
+        turns->users = &user->ring; /* before users who have had as much */
     }
     ring_join(&user->clients, &client->ring);
     client->ready = true;

@@ -513,7 +513,7 @@ static void settle(struct scheduler *scheduler)
         scheduler->stations[i].level_ns = scheduler->stations[i].highest_ns;
 }
 
-/* The bytes that a chunk did in so long, for its rate: of a long row those of its last slice. */
+/* The bytes that a chunk did in so long, for its rate: of a long row only its last slice counts. */
 static uint64_t done_bytes(const struct job *job, const struct chunk *chunk, uint64_t us)
 {
     if (!chunk->slice_us)

@@ -91,7 +91,7 @@ void scheduler_init(struct scheduler *scheduler, const struct device_set *device
 void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *job);
 /* A queued job's offsets have been read (job_make_ragged). It may have no rows now: it is to be removed then. */
 void scheduler_make_ragged(struct scheduler *scheduler, struct job *job, struct offsets_copy *copy);
-/* Hands out no more of a job's rows; later jobs still wait for those that are out. */
+/* Hands out no more of a job's rows; later jobs still wait for rows that are out. */
 void scheduler_stop(struct scheduler *scheduler, struct job *job);
 /* Takes an ended job out of its lane. */
 void scheduler_remove(struct scheduler *scheduler, struct job *job);

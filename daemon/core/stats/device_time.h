@@ -33,7 +33,7 @@ uint64_t device_time_weight(uint64_t bytes, uint64_t chunk_bytes);
 /* A chunk goes out, or comes back and is paid for by *account_ns, which stays where it is meanwhile. */
 void device_time_begin(struct device_time *device_time, uint64_t *account_ns, uint64_t weight, uint64_t now_us);
 void device_time_end(struct device_time *device_time, uint64_t *account_ns, uint64_t weight, uint64_t now_us);
-/* Charges what has passed for those that are out. */
+/* Charges the time that has passed, for chunks that are out. */
 void device_time_read(struct device_time *device_time, uint64_t now_us);
 
 #endif

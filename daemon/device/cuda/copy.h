@@ -52,7 +52,7 @@ struct side side_coefficients(const struct chunk *chunk);
 struct side side_operand(const struct chunk *chunk, const struct scan_rows *line, uint32_t number);
 /* Bytes that the side takes in a slot. */
 uint64_t side_bytes(const struct side *side);
-/* Bytes that the side takes in a slot, with those that keep the next side aligned. */
+/* Bytes that the side takes in a slot, with padding that keeps the next side aligned. */
 uint64_t side_room_bytes(const struct side *side);
 /* The sides of a chunk, by the numbers of operands, and where each lies in the chunk's slot. Nothing is copied of
  * operands that are not there. */

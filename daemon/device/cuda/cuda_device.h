@@ -35,7 +35,7 @@ struct long_row {
     uint64_t range; /* range of that step that is queued next */
     void *workspace, *between;
     uint64_t workspace_bytes, between_bytes;
-    struct long_row *next; /* among those to be freed */
+    struct long_row *next; /* links rows that are to be freed */
 };
 
 /* An operand that all rows share, in a slot since an earlier chunk of the job. */

@@ -86,7 +86,7 @@ static int row_place_between(struct cuda_device *self, struct slot *slot)
     return 0;
 }
 
-/* The device keeps the largest of those that are given back, since freeing waits for all that runs. */
+/* The device keeps the largest memory that is given back, since freeing waits for all that runs. */
 
 static cudaError_t workspace_acquire(struct cuda_device *self, struct long_row *row, uint64_t size_bytes)
 {

@@ -132,7 +132,7 @@ extern "C" {
     X(JOB, "job")       \
     X(CHUNK, "chunk")
 
-/* The priorities of a user's jobs: those of the lowest rank go first. Other users' jobs are not concerned. NAME word
+/* The priorities of a user's jobs: jobs of the lowest rank go first. Other users' jobs are not concerned. NAME word
  * rank */
 #define SCAND_PRIORITIES(X)  \
     X(NORMAL, "normal", 1)   \

@@ -1,4 +1,4 @@
-/* The scan's parts: its checks, and those of the tutorials' variants. */
+/* The scan's parts: its checks, and the checks of the tutorials' variants. */
 #ifndef DAEMON_OPERATION_SCAN_H
 #define DAEMON_OPERATION_SCAN_H
 
