@@ -225,7 +225,7 @@ class Watch(unittest.TestCase):
         with self.assertRaises(Failure) as caught:
             work.client.wait(work.behind[-1])
         self.assertEqual(caught.exception.name, "cancelled")
-        self.fails(64, f'"job" is {queued}; no such job is queued or running', "cancel", queued)
+        self.fails(64, f'no job of number {queued} is queued or running: it has ended, or never was; scanctl jobs lists all', "cancel", queued)
         self.scanctl("cancel", jobs[-2])
         self.assertNotIn(jobs[-2], [job["job"] for job in self.ask("jobs")])
         self.assertLessEqual(running, min(job["job"] for job in self.ask("jobs")))

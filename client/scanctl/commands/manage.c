@@ -101,6 +101,17 @@ static int cancel_words_check(int argc, char **argv, struct stopping *stopping, 
     return words ? number_parse(argv[0], argv[optind], &stopping->job, error) : 0;
 }
 
+static int numbered_job_stop(struct scand *daemon, uint64_t job, struct error *error)
+{
+    int status = scand_cancel_job(daemon, job);
+    if (status == SCAND_NOT_FOUND)
+        return fail(error, scand_status_exit_code(status),
+                    "no job of number %" PRIu64
+                    " is queued or running: it has ended, or never was; scanctl jobs lists all",
+                    job);
+    return status ? remote_error(daemon, status, "cancelling the job", error) : 0;
+}
+
 int command_cancel(int argc, char **argv, struct common_options *common, struct error *error)
 {
     struct stopping stopping = {.job = 0};
@@ -114,11 +125,7 @@ int command_cancel(int argc, char **argv, struct common_options *common, struct 
     result = remote_open(common->socket_path, &daemon, error);
     if (result)
         return result;
-    if (stopping.job) {
-        int status = scand_cancel_job(daemon, stopping.job);
-        result = status ? remote_error(daemon, status, "cancelling the job", error) : 0;
-    } else
-        result = jobs_stop(daemon, &stopping, error);
+    result = stopping.job ? numbered_job_stop(daemon, stopping.job, error) : jobs_stop(daemon, &stopping, error);
     scand_disconnect(daemon);
     return result;
 }
