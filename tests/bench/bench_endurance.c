@@ -134,7 +134,7 @@ static int blocker_begin(const char *socket, struct scand **out)
     struct scand_job *job;
     if (scand_connect(socket, "endurance", out))
         return visit_fail("urgent jobs", scand_connect_message());
-    int status = scand_buffer_create(*out, SCAND_PLACE_HOST, MIB(64), &buffer);
+    int status = scand_buffer_create_wait(*out, MIB(64), SCAND_WAIT_MS_MAX, &buffer);
     struct scand_scan scan = status ? (struct scand_scan){0} : visit_scan(buffer, 0, rows, SAMPLES);
     scan.priority = SCAND_PRIORITY_HIGH;
     for (int i = 0; i < BLOCKER_JOBS && !status; i++)
@@ -215,7 +215,7 @@ static void *pipeline_thread(void *argument)
         visit_fail("small jobs", scand_connect_message());
         return NULL;
     }
-    int status = scand_buffer_create(daemon, SCAND_PLACE_HOST, PIPELINE_JOBS * SAMPLES * sizeof(float), &buffer);
+    int status = scand_buffer_create_wait(daemon, PIPELINE_JOBS * SAMPLES * sizeof(float), SCAND_WAIT_MS_MAX, &buffer);
     if (!status)
         status = pipeline_run(daemon, buffer, self->jobs);
     self->result = status ? visit_fail("small jobs", scand_message(daemon)) : 0;

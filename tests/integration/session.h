@@ -38,6 +38,16 @@ static inline struct scand *session_begin(struct server *server, const char *con
     abort();
 }
 
+/* A buffer of the pool, also where that is still being made. */
+static inline struct scand_buffer *session_buffer(struct scand *session, uint64_t size_bytes)
+{
+    struct scand_buffer *buffer = NULL;
+    if (scand_buffer_create_wait(session, size_bytes, SCAND_WAIT_MS_MAX, &buffer) == SCAND_OK)
+        return buffer;
+    fprintf(stderr, "%s\n", scand_message(session));
+    abort();
+}
+
 static inline void session_end(struct scand *session, struct server *server)
 {
     scand_disconnect(session);

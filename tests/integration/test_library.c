@@ -30,8 +30,8 @@ static void begin(void)
 {
     static const char *const arguments[] = {"--device", "cpu:2", "--pool", "128M", NULL};
     session = session_begin(&server, arguments);
-    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, BYTES, &input), SCAND_OK);
-    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, BYTES, &output), SCAND_OK);
+    input = session_buffer(session, BYTES);
+    output = session_buffer(session, BYTES);
     float *x = scand_buffer_data(input);
     for (size_t i = 0; i < ROWS * SAMPLES; i++)
         x[i] = (float)(i % 7);
@@ -134,8 +134,7 @@ static void test_affine(void)
     struct scand_scan scan = scan_of(input, output);
     const float *x = scand_buffer_data(input), *y = scand_buffer_data(output);
     float *minus = NULL;
-    struct scand_buffer *factors = NULL;
-    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, COUNT * sizeof(float), &factors), SCAND_OK);
+    struct scand_buffer *factors = session_buffer(session, COUNT * sizeof(float));
     scan.input.shape[0] = scan.output.shape[0] = FEW;
     minus = scand_buffer_data(factors);
     for (size_t i = 0; i < COUNT; i++)
@@ -277,7 +276,7 @@ static void test_worker_killed_idle(void)
     CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_OK);
     check_sums(scand_buffer_data(output));
     CHECK_EQ(scand_buffer_release(input), SCAND_OK);
-    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, BYTES, &input), SCAND_OK);
+    input = session_buffer(session, BYTES);
     end();
 }
 

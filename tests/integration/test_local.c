@@ -72,16 +72,6 @@ static void test_wrong_values(void)
     scand_options_destroy(options);
 }
 
-static struct scand_buffer *buffer_of(struct scand *session, uint64_t size_bytes)
-{
-    struct scand_buffer *buffer = NULL;
-    if (scand_buffer_create(session, SCAND_PLACE_HOST, size_bytes, &buffer)) {
-        fprintf(stderr, "%s\n", scand_message(session));
-        abort();
-    }
-    return buffer;
-}
-
 static struct scand_scan scan_of(struct scand_buffer *buffer, uint64_t rows, uint64_t samples)
 {
     struct scand_tensor tensor = {.buffer = buffer, .dtype = SCAND_DTYPE_F32, .rank = 2, .shape = {rows, samples}};
@@ -128,8 +118,8 @@ static void compare_shape(struct scand *daemon, struct scand *local, size_t numb
 {
     const uint64_t rows = shapes[number].rows, samples = shapes[number].samples, random = random_seed() + number;
     const size_t count = (size_t)(rows * samples);
-    struct scand_buffer *theirs = buffer_of(daemon, count * sizeof(float)),
-                        *ours = buffer_of(local, count * sizeof(float));
+    struct scand_buffer *theirs = session_buffer(daemon, count * sizeof(float)),
+                        *ours = session_buffer(local, count * sizeof(float));
     for (unsigned accumulator = SCAND_ACCUMULATOR_F64; accumulator <= SCAND_ACCUMULATOR_F2; accumulator++) {
         fill(scand_buffer_data(theirs), count, random);
         fill(scand_buffer_data(ours), count, random);
@@ -166,7 +156,8 @@ static void test_files(void)
     REQUIRE(session);
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         const uint64_t rows = shapes[i].rows, samples = shapes[i].samples, bytes = rows * samples * sizeof(float);
-        struct scand_buffer *memory = buffer_of(session, bytes), *output = buffer_of(session, bytes), *source = NULL;
+        struct scand_buffer *memory = session_buffer(session, bytes), *output = session_buffer(session, bytes),
+                            *source = NULL;
         FILE *file = tmpfile();
         fill(scand_buffer_data(memory), (size_t)(rows * samples), random_seed() + i);
         REQUIRE(file && fwrite(scand_buffer_data(memory), bytes, 1, file) == 1 && fflush(file) == 0);
@@ -187,7 +178,7 @@ static void test_files(void)
 
 static int calls_wrongly(struct scand *session, unsigned number)
 {
-    struct scand_buffer *buffer = buffer_of(session, 4000), *made = NULL;
+    struct scand_buffer *buffer = session_buffer(session, 4000), *made = NULL;
     struct scand_scan scan = scan_of(buffer, 1, 1000);
     struct scand_job *job = NULL;
     struct scand_export export;
@@ -267,7 +258,7 @@ static void test_results_that_wait(void)
 {
     struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
     REQUIRE(session != NULL);
-    struct scand_buffer *buffer = buffer_of(session, JOBS * SAMPLES * sizeof(float));
+    struct scand_buffer *buffer = session_buffer(session, JOBS * SAMPLES * sizeof(float));
     float *x = scand_buffer_data(buffer);
     struct scand_job *jobs[JOBS];
     for (int times = 0; times < 3; times++) {
@@ -291,7 +282,7 @@ static void test_deadline_out_of_range(void)
 {
     struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
     REQUIRE(session != NULL);
-    struct scand_scan scan = scan_of(buffer_of(session, 4000), 1, 1000);
+    struct scand_scan scan = scan_of(session_buffer(session, 4000), 1, 1000);
     scan.deadline_ms = (uint64_t)SCAND_DEADLINE_MS_MAX + 1;
     struct scand_job *job = submit(session, &scan);
     CHECK_EQ(scand_wait(job, -1, NULL), SCAND_INVALID);
@@ -308,7 +299,7 @@ static struct scand *shared;
 static void *scan_often(void *argument)
 {
     const uint64_t samples = (uintptr_t)argument;
-    struct scand_buffer *buffer = buffer_of(shared, samples * sizeof(float));
+    struct scand_buffer *buffer = session_buffer(shared, samples * sizeof(float));
     float *x = scand_buffer_data(buffer);
     intptr_t wrong = 0;
     for (int i = 0; i < TIMES; i++) {
@@ -351,7 +342,7 @@ static int child_finds(struct scand *session, struct scand_buffer *buffer)
     struct scand *own = session_open(NULL, SCAND_LOCAL_ALWAYS);
     if (!own)
         return 2;
-    scan_here(own, buffer_of(own, 4000), 1, 1000, SCAND_ACCUMULATOR_F64);
+    scan_here(own, session_buffer(own, 4000), 1, 1000, SCAND_ACCUMULATOR_F64);
     scand_disconnect(own);
     return wrong;
 }
@@ -364,7 +355,7 @@ static void test_fork(void)
 #endif
     struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
     REQUIRE(session != NULL);
-    struct scand_buffer *small = buffer_of(session, 4000), *large = buffer_of(session, 40000000);
+    struct scand_buffer *small = session_buffer(session, 4000), *large = session_buffer(session, 40000000);
     struct scand_scan scan = scan_of(large, 1000, 10000);
     struct scand_job *job = submit(session, &scan);
     fflush(stderr);
@@ -386,14 +377,14 @@ static void test_child_that_forgets(void)
     char told;
     struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
     REQUIRE(session != NULL && pipe(ends) == 0);
-    CHECK_EQ(scand_buffer_release(buffer_of(session, 1 << 20)), SCAND_OK);
+    CHECK_EQ(scand_buffer_release(session_buffer(session, 1 << 20)), SCAND_OK);
     pid_t child = fork();
     if (child == 0) {
         if (read(ends[0], &told, 1) == 1)
             scand_forget();
         _exit(0);
     }
-    struct scand_buffer *buffer = buffer_of(session, 1 << 20);
+    struct scand_buffer *buffer = session_buffer(session, 1 << 20);
     memset(scand_buffer_data(buffer), 1, 1 << 20);
     int status = -1, wrong = 0;
     CHECK(write(ends[1], "", 1) == 1 && child > 0 && waitpid(child, &status, 0) == child);
@@ -412,7 +403,7 @@ static void test_loop(void)
     struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
     REQUIRE(session != NULL);
     struct pollfd poller = {.fd = scand_fd(session), .events = POLLIN};
-    struct scand_buffer *buffer = buffer_of(session, 8000000);
+    struct scand_buffer *buffer = session_buffer(session, 8000000);
     for (int i = 0; i < 20; i++) {
         struct scand_scan scan = scan_of(buffer, 1, i % 2 ? 1000 : 2000000);
         struct scand_job *job = submit(session, &scan);
@@ -432,7 +423,7 @@ static void test_jobs_that_wait(void)
 {
     struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
     REQUIRE(session != NULL);
-    struct scand_buffer *buffer = buffer_of(session, 400000000);
+    struct scand_buffer *buffer = session_buffer(session, 400000000);
     struct scand_scan scan = scan_of(buffer, 10000, 10000), late = scan;
     struct scand_job *first = submit(session, &scan), *second = NULL;
     late.deadline_ms = 1;
@@ -466,7 +457,7 @@ static void test_memory_goes_back(void)
     const uint64_t most = (uint64_t)600 << 20;
     struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
     REQUIRE(session != NULL);
-    struct scand_buffer *buffer = buffer_of(session, most);
+    struct scand_buffer *buffer = session_buffer(session, most);
     CHECK(shared_bytes() >= most);
     CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
     CHECK(shared_bytes() < most / 2);
@@ -481,7 +472,7 @@ static void test_nothing_is_left(void)
     for (int i = 0; i < 3; i++) {
         struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
         REQUIRE(session != NULL);
-        scan_here(session, buffer_of(session, 40000000), 1000, 10000, SCAND_ACCUMULATOR_F64);
+        scan_here(session, session_buffer(session, 40000000), 1000, 10000, SCAND_ACCUMULATOR_F64);
         scand_disconnect(session);
     }
     int after = open("/dev/null", O_RDONLY);

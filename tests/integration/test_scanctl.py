@@ -21,7 +21,7 @@ import time
 
 import scanctl_rig
 from forms import c_to_fortran, exact, f32, floats, npy_header, pack_dtype, packed, scanned, scanned_array, su_file, unpack_dtype
-from scanctl_rig import ScanctlTest, run
+from scanctl_rig import TIMEOUT_S, ScanctlTest, run
 
 
 MANUAL = os.path.join(os.path.dirname(__file__), "../../client/scanctl/scanctl.1")
@@ -513,7 +513,7 @@ class Output(ScanctlTest):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdin.write(packed([1.0] * 150))
         process.stdin.flush()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + TIMEOUT_S
         while not any(name.startswith(".out") or ".scanctl." in name for name in self.files()):
             self.assertLess(time.monotonic(), deadline)
             self.assertIsNone(process.poll())

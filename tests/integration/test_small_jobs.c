@@ -58,16 +58,6 @@ static uint64_t daemon_jobs(struct scand *asked)
     return 0;
 }
 
-static struct scand_buffer *buffer_of(struct scand *owner, uint64_t size_bytes)
-{
-    struct scand_buffer *buffer = NULL;
-    if (scand_buffer_create(owner, SCAND_PLACE_HOST, size_bytes, &buffer)) {
-        fprintf(stderr, "%s\n", scand_message(owner));
-        abort();
-    }
-    return buffer;
-}
-
 /* Sums of a row, in place. */
 static struct scand_scan scan_of(struct scand_buffer *buffer, uint64_t samples)
 {
@@ -135,7 +125,7 @@ static void report(void *context, uint64_t rows_done, uint64_t rows)
 static void test_which_jobs(void)
 {
     begin();
-    struct scand_buffer *buffer = buffer_of(session, 16 * BYTES), *offsets = buffer_of(session, 16);
+    struct scand_buffer *buffer = session_buffer(session, 16 * BYTES), *offsets = session_buffer(session, 16);
     struct scand_scan scan = scan_of(buffer, SAMPLES);
     CHECK(is_here(&scan));
     scan.deadline_ms = 60000;
@@ -215,7 +205,7 @@ static bool task_is_here(struct scand_task *task)
 static void test_tasks(void)
 {
     begin();
-    struct scand_buffer *buffer = buffer_of(session, 2 * BYTES);
+    struct scand_buffer *buffer = session_buffer(session, 2 * BYTES);
     set_all(buffer, 1);
     const struct scand_scan scan = scan_of(buffer, SAMPLES);
     CHECK(task_is_here(task_of(&scan)));
@@ -256,12 +246,12 @@ static void test_variable(void)
     struct scand *first = session, *other = NULL;
     struct scand_options *options = NULL;
     REQUIRE(connect_with_variable("here", &session) == SCAND_OK);
-    struct scand_scan scan = scan_of(buffer_of(session, BYTES), SAMPLES);
+    struct scand_scan scan = scan_of(session_buffer(session, BYTES), SAMPLES);
     CHECK(is_here(&scan));
     CHECK(!scand_is_local(session));
     scand_disconnect(session);
     REQUIRE(connect_with_variable("", &session) == SCAND_OK);
-    scan = scan_of(buffer_of(session, BYTES), SAMPLES);
+    scan = scan_of(session_buffer(session, BYTES), SAMPLES);
     CHECK(!is_here(&scan));
     scand_disconnect(session);
     CHECK_EQ(connect_with_variable("no", &other), SCAND_INVALID);
@@ -269,7 +259,7 @@ static void test_variable(void)
     setenv("SCAND_SMALL_JOBS", "here", 1);
     session = open_with(SCAND_SMALL_JOBS_DAEMON);
     unsetenv("SCAND_SMALL_JOBS");
-    scan = scan_of(buffer_of(session, BYTES), SAMPLES);
+    scan = scan_of(session_buffer(session, BYTES), SAMPLES);
     CHECK(!is_here(&scan));
     scand_disconnect(session);
     CHECK_EQ(scand_options_create(&options), SCAND_OK);
@@ -408,7 +398,7 @@ static void test_bits_and_messages(void)
     begin();
     struct side sides[2] = {{.session = open_with(SCAND_SMALL_JOBS_DAEMON)}, {.session = session}};
     for (unsigned i = 0; i < 2 * ROOMS; i++)
-        sides[i / ROOMS].rooms[i % ROOMS] = buffer_of(sides[i / ROOMS].session, ROOM_BYTES);
+        sides[i / ROOMS].rooms[i % ROOMS] = session_buffer(sides[i / ROOMS].session, ROOM_BYTES);
     const uint64_t seed = random_seed(), before = daemon_jobs(session);
     unsigned done = 0, wrong = 0;
     for (uint64_t i = 0; i < TRIALS && wrong < 5; i++) {
@@ -434,7 +424,8 @@ static void test_bits_and_messages(void)
 static void test_order(void)
 {
     begin();
-    struct scand_buffer *large = buffer_of(session, LARGE * sizeof(float)), *other = buffer_of(session, BYTES);
+    struct scand_buffer *large = session_buffer(session, LARGE * sizeof(float)),
+                        *other = session_buffer(session, BYTES);
     const uint64_t before = daemon_jobs(session);
     set_all(large, 0);
     set_all(other, 2);
@@ -461,8 +452,9 @@ static void test_order_among_many(void)
 {
     enum { MANY = 150 };
     begin();
-    struct scand_buffer *large = buffer_of(session, LARGE * sizeof(float)), *other = buffer_of(session, BYTES),
-                        *late = buffer_of(session, LARGE * sizeof(float)), *results = buffer_of(session, BYTES);
+    struct scand_buffer *large = session_buffer(session, LARGE * sizeof(float)),
+                        *other = session_buffer(session, BYTES), *late = session_buffer(session, LARGE * sizeof(float)),
+                        *results = session_buffer(session, BYTES);
     struct scand_job *jobs[MANY];
     set_all(large, 1);
     set_all(late, 1);
@@ -491,7 +483,7 @@ static void test_order_among_many(void)
 static void test_stale(void)
 {
     begin();
-    struct scand_buffer *buffer = buffer_of(session, 2 * BYTES), *output = buffer_of(session, BYTES);
+    struct scand_buffer *buffer = session_buffer(session, 2 * BYTES), *output = session_buffer(session, BYTES);
     set_all(buffer, 1);
     struct scand_scan wrong = scan_of(buffer, SAMPLES), reads = scan_of(output, SAMPLES);
     wrong.output.offset = 4;
@@ -514,7 +506,7 @@ static void test_batch(void)
 {
     enum { COUNT = 6 };
     begin();
-    struct scand_buffer *buffer = buffer_of(session, 4 * BYTES);
+    struct scand_buffer *buffer = session_buffer(session, 4 * BYTES);
     struct scand_scan scans[COUNT];
     struct scand_job *jobs[COUNT];
     const uint64_t before = daemon_jobs(session);
@@ -565,10 +557,10 @@ static void test_memory(void)
     CHECK_EQ(scand_buffer_import_file(session, fd, 0, &file), SCAND_OK);
     close(fd);
     scan.input.buffer = file;
-    scan.output.buffer = buffer_of(session, 2 * BYTES);
+    scan.output.buffer = session_buffer(session, 2 * BYTES);
     CHECK(!is_here(&scan));
     for (int i = 0; i < 100; i++) {
-        struct scand_buffer *buffer = buffer_of(session, BYTES);
+        struct scand_buffer *buffer = session_buffer(session, BYTES);
         set_all(buffer, (float)i);
         scan = scan_of(buffer, SAMPLES);
         struct scand_job *job = submit(session, &scan);
@@ -586,7 +578,7 @@ static void test_memory(void)
 static void *thread_run(void *context)
 {
     const unsigned *number = context;
-    struct scand_buffer *buffer = buffer_of(session, 4 * BYTES);
+    struct scand_buffer *buffer = session_buffer(session, 4 * BYTES);
     uintptr_t wrong = 0;
     for (int i = 0; i < 300; i++) {
         const uint64_t samples = i % 16 ? SAMPLES : 4 * SAMPLES;
@@ -619,7 +611,7 @@ static int child_finds(struct scand_buffer *buffer)
     const int wrong = scand_submit(session, &scan, &job) != SCAND_FORKED;
     scand_forget();
     session = open_with(SCAND_SMALL_JOBS_HERE);
-    const struct scand_scan own = scan_of(buffer_of(session, BYTES), SAMPLES);
+    const struct scand_scan own = scan_of(session_buffer(session, BYTES), SAMPLES);
     const bool here = is_here(&own);
     scand_disconnect(session);
     return wrong + !here;
@@ -628,7 +620,7 @@ static int child_finds(struct scand_buffer *buffer)
 static void test_fork(void)
 {
     begin();
-    struct scand_buffer *buffer = buffer_of(session, BYTES);
+    struct scand_buffer *buffer = session_buffer(session, BYTES);
     const struct scand_scan scan = scan_of(buffer, SAMPLES);
     CHECK(is_here(&scan));
     fflush(stderr);
@@ -647,7 +639,7 @@ static void test_loop(void)
 {
     begin();
     struct pollfd poller = {.fd = scand_fd(session), .events = POLLIN};
-    const struct scand_scan scan = scan_of(buffer_of(session, BYTES), SAMPLES);
+    const struct scand_scan scan = scan_of(session_buffer(session, BYTES), SAMPLES);
     for (int i = 0; i < 10; i++) {
         struct scand_job *job = submit(session, &scan);
         REQUIRE(poll(&poller, 1, 60000) == 1);
@@ -663,8 +655,8 @@ static void test_loop(void)
 static void test_lost_worker(void)
 {
     begin();
-    struct scand_buffer *large = buffer_of(session, LARGE * sizeof(float)), *sums = buffer_of(session, BYTES),
-                        *results = buffer_of(session, LARGE * sizeof(float));
+    struct scand_buffer *large = session_buffer(session, LARGE * sizeof(float)), *sums = session_buffer(session, BYTES),
+                        *results = session_buffer(session, LARGE * sizeof(float));
     set_all(large, 1);
     set_all(sums, 1);
     struct scand_scan all = scan_of(large, LARGE), small = scan_of(sums, SAMPLES), reads = small;

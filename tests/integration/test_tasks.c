@@ -20,22 +20,15 @@ static struct server server;
 static struct scand *session;
 static struct scand_buffer *input, *factors, *expected, *output;
 
-static struct scand_buffer *buffer_of(uint64_t size_bytes)
-{
-    struct scand_buffer *buffer = NULL;
-    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, size_bytes, &buffer), SCAND_OK);
-    return buffer;
-}
-
 static void begin(void)
 {
     static const char *const arguments[] = {"--device", "cpu:2", "--pool", "256M", NULL};
     session = session_begin(&server, arguments);
     uint64_t random = random_seed();
-    input = buffer_of(BYTES);
-    factors = buffer_of(BYTES);
-    expected = buffer_of(BYTES);
-    output = buffer_of(BYTES);
+    input = session_buffer(session, BYTES);
+    factors = session_buffer(session, BYTES);
+    expected = session_buffer(session, BYTES);
+    output = session_buffer(session, BYTES);
     float *x = scand_buffer_data(input), *a = scand_buffer_data(factors);
     for (size_t i = 0; i < COUNT; i++) {
         x[i] = (float)((double)(random_next(&random) >> 40) / (1 << 24)) - 0.25f;
@@ -141,7 +134,7 @@ static void test_chain(void)
 static void test_ragged(void)
 {
     begin();
-    struct scand_buffer *places = buffer_of(4096);
+    struct scand_buffer *places = session_buffer(session, 4096);
     memcpy(scand_buffer_data(places), (const uint64_t[]){5, 900, 900, COUNT - 7}, 4 * sizeof(uint64_t));
     struct scand_tensor offsets = {.buffer = places, .dtype = SCAND_DTYPE_U64, .rank = 1, .shape = {4}};
     struct scand_tensor line = {.buffer = input, .dtype = SCAND_DTYPE_F32, .rank = 1, .shape = {COUNT}};
