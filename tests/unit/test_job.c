@@ -112,7 +112,7 @@ static void plan_fills_chunks(void)
 /* Samples count as they are computed: by passes, operators and steps, and however often one is read. */
 static void plan_counts_work(void)
 {
-    const struct job_chunks chunks = {.bytes = 960, .long_bytes = 1920, .work_per_byte = 2};
+    const struct job_chunks chunks = {.bytes = 960, .long_bytes = KIB(16), .work_per_byte = 2};
     struct msg_job_submit_params params = scan_of(rows_of(1, 10, 30, 0), rows_of(2, 10, 30, 0));
     struct job *chain = malloc(sizeof *chain), job;
     REQUIRE(chain);
@@ -199,8 +199,8 @@ static void plan_counts_short_rows(void)
     CHECK_EQ(job_bytes(&job, 0, 900), 900 * 8);
 }
 
-/* Ragged rows are begun one by one, in each step, and that takes longer in f2. */
-static void plan_counts_ragged_rows(void)
+/* Ragged rows, and those of affine scans, are begun one by one, in each step, and that takes longer in f2. */
+static void plan_counts_rows_one_by_one(void)
 {
     struct job_chunks chunks = {.bytes = KIB(64), .long_bytes = KIB(128), .work_per_byte = 2};
     const struct msg_tensor line = {.buffer = 1, .shape = {100}, .shape_count = 1, .strides = {4}, .strides_count = 1};
@@ -215,6 +215,14 @@ static void plan_counts_ragged_rows(void)
     params.accumulator = SCAND_ACCUMULATOR_F2;
     CHECK_EQ(plan_in(&job, &params, &chunks), 0);
     CHECK(job.row_bytes > 2 * least && job.row_bytes < 5 * least);
+    params = scan_of(rows_of(1, 10, 1, 0), rows_of(2, 10, 1, 0));
+    params.accumulator = SCAND_ACCUMULATOR_F2;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK_EQ(job.row_bytes, 0);
+    params.op = SCAND_OPERATOR_AFFINE;
+    params.coefficient = 0.5;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK(job.row_bytes > 8 * least && job.row_bytes < 20 * least);
     chunks.work_per_byte = 0;
     CHECK_EQ(plan_in(&job, &params, &chunks), 0);
     CHECK_EQ(job.row_bytes, 0);
@@ -604,7 +612,7 @@ static const struct test tests[] = {
     TEST(plan_counts_short_rows),
     TEST(plan_counts_lines),
     TEST(plan_counts_lines_of_short_rows),
-    TEST(plan_counts_ragged_rows),
+    TEST(plan_counts_rows_one_by_one),
     TEST(plan_counts_samples_that_are_one),
     TEST(plan_refuses),
     TEST(plan_compares_input_and_output),

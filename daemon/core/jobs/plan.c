@@ -263,17 +263,26 @@ static uint64_t work_bytes(const struct job *job, uint32_t work_per_byte)
     return work_per_byte ? (work + work_per_byte - 1) / work_per_byte : 0;
 }
 
-/* The cost of beginning with a ragged row of a scan or a reduction, which are computed one by one: for a step, and for
- * each unit of its work for a sample. Some 0.2 us for a pass of sums, 0.7 us for two in f2. */
-#define RAGGED_ROW_WORK  400
-#define RAGGED_UNIT_WORK 250
+/* The cost of beginning with a row of a scan or a reduction, where they are computed one by one: for a step, and for
+ * each unit of its work for a sample. Some 0.2 us for a pass of sums, 0.7 us for two in f2, 2.5 us for an affine one in
+ * f2. */
+#define ROW_WORK      400
+#define ROW_UNIT_WORK 250
+
+/* Rows of sums that are not ragged are computed many at a time. */
+static bool goes_row_by_row(const struct step *step, bool ragged)
+{
+    return ragged || step->rule.op == SCAND_OPERATOR_AFFINE;
+}
 
 /* Returns a step's work for a row besides that for its samples. */
 static uint64_t step_row_work(const struct step *step, bool ragged)
 {
     const struct operation *operation = operations[step->operation];
-    const uint64_t begun = step->kernel ? TILE_ROW_WORK : ragged ? RAGGED_ROW_WORK + RAGGED_UNIT_WORK * step->work : 0;
-    return begun + (operation->row_work ? operation->row_work(step) : 0);
+    const uint64_t own = operation->row_work ? operation->row_work(step) : 0;
+    if (step->kernel)
+        return own + TILE_ROW_WORK;
+    return own + (goes_row_by_row(step, ragged) ? ROW_WORK + ROW_UNIT_WORK * step->work : 0);
 }
 
 /* Returns the work of all steps for a row besides that for its samples, in bytes as work_bytes does. */

@@ -4,6 +4,7 @@
 #define LONG_SAMPLES (UINT64_C(1) << 26)
 #define ROWS         6400
 #define ROW_SAMPLES  10000
+#define SHORT_ROWS   50
 
 static struct msg_tensor tensor(uint64_t buffer, uint64_t rows, uint64_t samples)
 {
@@ -88,6 +89,26 @@ static bool set_up_chain_long(struct attacker *self, struct line *line)
 static bool set_up_chain_affine(struct attacker *self, struct line *line)
 {
     return long_rows_chain_affine(self, line, &job);
+}
+
+/* Few rows, which are a small job by their bytes. */
+static bool set_up_affine_short(struct attacker *self, struct line *line)
+{
+    const bool made = chain_rows(self, line, &job, SCAND_OPERATOR_AFFINE, SHORT_ROWS, 1);
+    line->buffers[0] = job.input.buffer;
+    return made;
+}
+
+/* Each connection has memory of its own. */
+static bool ask_affine_short(struct attacker *self, struct line *line)
+{
+    job.input.buffer = job.output.buffer = line->buffers[0];
+    return ask(self, line);
+}
+
+void attack_affine_short(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 8, .window = 100, .set_up = set_up_affine_short, .ask = ask_affine_short});
 }
 
 void attack_reduce_long(struct attacker *self)
