@@ -70,16 +70,26 @@ static struct scan_case affine_cluster_case(unsigned i, uint64_t rows, uint64_t 
     return c;
 }
 
-/* Lengths around the end of the last leaf, tile, thread block or order block, and around those where clusters of
- * another size begin. */
-static void cluster_borders(const struct group *group)
+/* Checks a few rows of each length, so many times, each time as another case. */
+static void check_lengths(const struct group *group, unsigned times, const uint64_t *lengths, unsigned count,
+                          struct scan_case (*make)(unsigned i, uint64_t rows, uint64_t length))
 {
-    static const uint64_t list[] = {16385, 16401, 16896, 16897, 28672, 28673, 32768,  32769,  49153,  57001,
-                                    57344, 61440, 65519, 65537, 98305, 99999, 131073, 163841, 200001, 262144};
-    for (unsigned i = 0; i < 6 * COUNT(list); i++) {
-        struct scan_case c = cluster_case(i + i / COUNT(list), 1 + i % 3, list[i % COUNT(list)]);
+    for (unsigned i = 0; i < times * count; i++) {
+        struct scan_case c = make(i + i / count, 1 + i % 3, lengths[i % count]);
         check(group, &c);
     }
+}
+
+/* Lengths around the end of the last leaf, tile, thread block or order block, and around lengths where clusters of
+ * another size begin. */
+static const uint64_t cluster_lengths[] = {16385, 16401, 16896, 16897, 28672, 28673, 32768,  32769,  49153,  57001,
+                                           57344, 61440, 65519, 65537, 98305, 99999, 131073, 163841, 200001, 262144};
+static const uint64_t any_cluster_lengths[] = {16385, 16401, 16896,  16897,  20481,  32769,  49153, 57001,
+                                               81921, 99999, 131073, 163840, 163841, 245761, 262144};
+
+static void cluster_borders(const struct group *group)
+{
+    check_lengths(group, 6, cluster_lengths, COUNT(cluster_lengths), cluster_case);
 }
 
 static void cluster_turns(const struct group *group)
@@ -93,12 +103,7 @@ static void cluster_turns(const struct group *group)
 
 static void any_cluster_borders(const struct group *group)
 {
-    static const uint64_t list[] = {16385, 16401, 16896,  16897,  20481,  32769,  49153, 57001,
-                                    81921, 99999, 131073, 163840, 163841, 245761, 262144};
-    for (unsigned i = 0; i < 8 * COUNT(list); i++) {
-        struct scan_case c = any_cluster_case(i + i / COUNT(list), 1 + i % 3, list[i % COUNT(list)]);
-        check(group, &c);
-    }
+    check_lengths(group, 8, any_cluster_lengths, COUNT(any_cluster_lengths), any_cluster_case);
 }
 
 static void any_cluster_turns(const struct group *group)
@@ -112,12 +117,7 @@ static void any_cluster_turns(const struct group *group)
 
 static void affine_cluster_borders(const struct group *group)
 {
-    static const uint64_t list[] = {16385, 16401, 16896,  16897,  20481,  32769,  49153, 57001,
-                                    81921, 99999, 131073, 163840, 163841, 245761, 262144};
-    for (unsigned i = 0; i < 10 * COUNT(list); i++) {
-        struct scan_case c = affine_cluster_case(i + i / COUNT(list), 1 + i % 3, list[i % COUNT(list)]);
-        check(group, &c);
-    }
+    check_lengths(group, 10, any_cluster_lengths, COUNT(any_cluster_lengths), affine_cluster_case);
 }
 
 static void affine_cluster_turns(const struct group *group)
@@ -144,10 +144,7 @@ static void any_grid_borders(const struct group *group)
 {
     static const uint64_t list[] = {131073, 163841, 262143, 262145, 278528, 278529,
                                     300001, 524288, 524289, 540690, 900000};
-    for (unsigned i = 0; i < 6 * COUNT(list); i++) {
-        struct scan_case c = any_grid_case(i + i / COUNT(list), 1 + i % 3, list[i % COUNT(list)]);
-        check(group, &c);
-    }
+    check_lengths(group, 6, list, COUNT(list), any_grid_case);
 }
 
 /* So many that clusters take several order blocks, and wait for those of rows before. */
