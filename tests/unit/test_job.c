@@ -199,7 +199,8 @@ static void plan_counts_short_rows(void)
     CHECK_EQ(job_bytes(&job, 0, 900), 900 * 8);
 }
 
-/* Ragged rows, and those of affine scans, are begun one by one, in each step, and that takes longer in f2. */
+/* Rows that are ragged, and those of affine scans, trapezoids and scans without means, are begun one by one, in each
+ * step, and that takes longer in f2. */
 static void plan_counts_rows_one_by_one(void)
 {
     struct job_chunks chunks = {.bytes = KIB(64), .long_bytes = KIB(128), .work_per_byte = 2};
@@ -219,6 +220,14 @@ static void plan_counts_rows_one_by_one(void)
     params.accumulator = SCAND_ACCUMULATOR_F2;
     CHECK_EQ(plan_in(&job, &params, &chunks), 0);
     CHECK_EQ(job.row_bytes, 0);
+    params.demean = 1;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK(job.row_bytes > least);
+    params.demean = 0;
+    params.kind = SCAND_KIND_TRAPEZOID;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK(job.row_bytes > least);
+    params.kind = SCAND_KIND_INCLUSIVE;
     params.op = SCAND_OPERATOR_AFFINE;
     params.coefficient = 0.5;
     CHECK_EQ(plan_in(&job, &params, &chunks), 0);

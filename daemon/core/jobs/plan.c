@@ -269,10 +269,11 @@ static uint64_t work_bytes(const struct job *job, uint32_t work_per_byte)
 #define ROW_WORK      400
 #define ROW_UNIT_WORK 250
 
-/* Rows of sums that are not ragged are computed many at a time. */
+/* Other rows are scanned many at a time, or are reduced, which counts by itself. */
 static bool goes_row_by_row(const struct step *step, bool ragged)
 {
-    return ragged || step->rule.op == SCAND_OPERATOR_AFFINE;
+    const struct scan_rule *rule = &step->rule;
+    return ragged || rule->op == SCAND_OPERATOR_AFFINE || rule->kind == SCAND_KIND_TRAPEZOID || rule->demean;
 }
 
 /* Returns a step's work for a row besides that for its samples. */

@@ -55,6 +55,7 @@ enum attack_flags {
     X(chain_long, ATTACK_LONG_ROWS, "rows of 2^26 samples, 18 passes in f2")                                           \
     X(chain_affine, ATTACK_LONG_ROWS, "6,400 rows of 10,000 samples, 18 passes of affine in f2")                       \
     X(affine_short, 0, "jobs of 50 rows of one sample, 18 passes of affine in f2, from 8 connections")                 \
+    X(demean_short, 0, "jobs of 200 rows of one sample, 18 passes in f2 without means, from 8 connections")            \
     X(steps_triangles, 0, "1,048,576 rows of one sample, nine triangles of half-width 2,048")                          \
     X(steps_bins, 0, "65,536 rows of one sample, stacked into 65,536 bins and summed")                                 \
     X(steps_few_then_many, 0, "jobs of one sample in turn with jobs of 16 MiB, from 4 connections")                    \

@@ -1,10 +1,11 @@
 /* Jobs that compute for long on few bytes. */
 #include "tests/bench/hostile/attack.h"
 
-#define LONG_SAMPLES (UINT64_C(1) << 26)
-#define ROWS         6400
-#define ROW_SAMPLES  10000
-#define SHORT_ROWS   50
+#define LONG_SAMPLES  (UINT64_C(1) << 26)
+#define ROWS          6400
+#define ROW_SAMPLES   10000
+#define SHORT_ROWS    50
+#define DEMEANED_ROWS 200
 
 static struct msg_tensor tensor(uint64_t buffer, uint64_t rows, uint64_t samples)
 {
@@ -99,8 +100,18 @@ static bool set_up_affine_short(struct attacker *self, struct line *line)
     return made;
 }
 
+static bool set_up_demean_short(struct attacker *self, struct line *line)
+{
+    const bool made = chain_rows(self, line, &job, SCAND_OPERATOR_SUM, DEMEANED_ROWS, 1);
+    line->buffers[0] = job.input.buffer;
+    job.demean = 1;
+    for (uint32_t i = 0; i < job.then_count; i++)
+        job.then[i].demean = 1;
+    return made;
+}
+
 /* Each connection has memory of its own. */
-static bool ask_affine_short(struct attacker *self, struct line *line)
+static bool ask_short(struct attacker *self, struct line *line)
 {
     job.input.buffer = job.output.buffer = line->buffers[0];
     return ask(self, line);
@@ -108,7 +119,12 @@ static bool ask_affine_short(struct attacker *self, struct line *line)
 
 void attack_affine_short(struct attacker *self)
 {
-    flood_run(self, &(struct flood){.lines = 8, .window = 100, .set_up = set_up_affine_short, .ask = ask_affine_short});
+    flood_run(self, &(struct flood){.lines = 8, .window = 100, .set_up = set_up_affine_short, .ask = ask_short});
+}
+
+void attack_demean_short(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 8, .window = 100, .set_up = set_up_demean_short, .ask = ask_short});
 }
 
 void attack_reduce_long(struct attacker *self)
