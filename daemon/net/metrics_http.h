@@ -44,6 +44,8 @@ struct metrics_http {
     struct visit visits[LIMIT_HTTP_CONNECTIONS];
 };
 
+/* Whether this build listens at a place of settings.h. Returns 0 or -ENOTSUP with *error. */
+int metrics_http_check(uint64_t place, struct error *error);
 /* Listens at a place of settings.h that is not LOOPBACK_NONE. Returns the socket, which outlives workers, or -errno
  * with *error. */
 int metrics_http_listen(uint64_t place, struct error *error);

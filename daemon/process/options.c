@@ -10,6 +10,7 @@
 
 #include "activation.h"
 #include "config.h"
+#include "daemon/net/metrics_http.h"
 #include "log.h"
 #include "version.h"
 
@@ -220,7 +221,7 @@ static int gather(const struct options *options, struct settings *settings, stru
     settings_overlay(settings, &config.settings);
     settings_overlay(settings, &options->command_line);
     fill_grants(settings, &config, grants);
-    return 0;
+    return metrics_http_check(settings->number[SETTING_METRICS_LISTEN], error);
 }
 
 /* Checks the configuration file and reports on it; the daemon does not start. */
@@ -230,6 +231,8 @@ static int check_config(const struct options *options)
     struct error error;
     char path[4096];
     int r = read_config(options, path, sizeof path, &config, &error);
+    if (!r)
+        r = metrics_http_check(config.settings.number[SETTING_METRICS_LISTEN], &error);
     if (r) {
         log_error("%s", error.message);
         return r == -EACCES || r == -EPERM ? EX_NOPERM : EX_CONFIG;

@@ -47,7 +47,7 @@ def is_absent():
     command = ["--foreground", "--socket", f"{folder}/socket", "--metrics-listen", f"127.0.0.1:{free_port()}"]
     done = scand(*command, "--device", "cuda:31")
     os.rmdir(folder)
-    return done.returncode == 69 and ABSENT in done.stderr
+    return done.returncode == 78 and ABSENT in done.stderr
 
 
 def needs_http():
@@ -370,6 +370,18 @@ class Process(unittest.TestCase):
 
 
 class Settings(unittest.TestCase):
+    def test_file_of_a_daemon_without_http(self):
+        """It is wrong before the daemon starts, so that a service manager's reload says so, and no start is tried again."""
+        if not is_absent():
+            self.skipTest("this daemon has HTTP")
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+            file.write("[daemon]\nmetrics-listen = 127.0.0.1:9464\n")
+            file.flush()
+            for words in (["--check-config", file.name], ["--foreground", "--config", file.name]):
+                done = scand(*words)
+                self.assertEqual(done.returncode, 78)
+                self.assertRegex(done.stderr, 'metrics-listen is "127.0.0.1:9464", but scand was ' + ABSENT)
+
     def test_wrong_addresses(self):
         for value in (
             *("", "on", "9464", ":9464", "0.0.0.0:9464", "*:9464", "192.168.0.1:9464", "example.org:9464", "::1:9464"),
