@@ -137,7 +137,7 @@ os.execv(sys.argv[1], sys.argv[1:])"""
         self.assertEqual((result.returncode, result.stdout), (0, "there is no configuration file: all settings are the defaults\n"))
 
     def test_mode_and_group(self):
-        group = os.getgroups()[0] if os.getuid() else 12
+        group = (os.getgroups() or [os.getgid()])[0] if os.getuid() else 12
         for words, mode in ((["--socket-mode", "0660"], 0o660), (["--socket-mode", "600"], 0o600), ([], None)):
             with Daemon("--socket-group", str(group), *words) as daemon:
                 status = os.stat(daemon.socket)

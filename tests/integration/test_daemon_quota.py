@@ -7,6 +7,7 @@ test_daemon_quota.py SCAND [unittest's arguments]
 import os
 import pty
 import re
+import shutil
 import signal
 import tempfile
 import time
@@ -165,12 +166,13 @@ class FileTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="scand")
         os.chmod(self.folder, 0o755)
-        self.addCleanup(os.system, f"rm -rf {self.folder}")
+        self.addCleanup(shutil.rmtree, self.folder)
         self.path = os.path.join(self.folder, "scand.conf")
 
     def write(self, text):
         with open(self.path, "w") as file:
             file.write(text)
+        os.chmod(self.path, 0o644)  # for other users, whatever the umask is
 
     def reload(self, daemon, message):
         """Sends SIGHUP and waits for a new line that the pattern matches."""
@@ -249,6 +251,7 @@ class Files(FileTest):
         environment = {**os.environ, "XDG_CONFIG_HOME": self.folder}
         self.refused(re.escape(self.path) + ":2", env=environment, **other)
         os.mkdir(self.folder + "/.config")
+        os.chmod(self.folder + "/.config", 0o755)
         os.rename(self.path, self.folder + "/.config/scand.conf")
         del environment["XDG_CONFIG_HOME"]
         self.refused(f"{self.folder}/.config/scand.conf:2", env={**environment, "HOME": self.folder}, **other)
