@@ -296,10 +296,16 @@ static step_launch *const launches[] = {NULL, stack_launch_wide};
 static step_launch *const launches[] = {NULL};
 #endif
 
+/* The kernel's own launch, and on a GPU each further one. */
+static unsigned launch_count(void)
+{
+    return step_case_has_cuda() ? sizeof launches / sizeof launches[0] : 1;
+}
+
 /* Columns of an index for all, by each launch: without folds and with them, from zeros and onto others. */
 static void check_columns(struct shape shape, enum scand_dtype dtype, enum step_order order)
 {
-    for (unsigned i = 0; i < sizeof launches / sizeof launches[0]; i++)
+    for (unsigned i = 0; i < launch_count(); i++)
         for (unsigned kind = 0; kind < 3; kind++) {
             struct stack stack;
             struct step_case c = case_of(dtype, dtype, shape, &stack);
@@ -378,7 +384,7 @@ static void planes_of_columns(void)
 {
     static const uint64_t widths[] = {1, 5, 31, 32, 33, 128, 130};
     for (unsigned w = 0; w < sizeof widths / sizeof widths[0]; w++)
-        for (unsigned i = 0; i < sizeof launches / sizeof launches[0]; i++)
+        for (unsigned i = 0; i < launch_count(); i++)
             for (unsigned layout = 0; layout < LAYOUT_COUNT; layout++) {
                 const uint64_t planes = 2 + random_next(&seed) % 5;
                 const struct shape shape = {planes * widths[w], random_next(&seed) % 150, 1 + random_next(&seed) % 70};

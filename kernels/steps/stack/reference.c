@@ -18,9 +18,9 @@ static void put_float(const struct step_rows *rows, const struct stack *stack, c
 {
     double sum = gather->onto ? step_get_f64(rows->further[STACK_ONTO].dtype, gather->onto) : 0;
     for (uint64_t i = 0; i < gather->input->length; i++) {
-        const double x = step_get_f64(gather->input->dtype, gather->x + (int64_t)i * gather->input->stride);
         if (!is_in(gather, i, bin))
             continue;
+        const double x = step_get_f64(gather->input->dtype, gather->x + (int64_t)i * gather->input->stride);
         sum = sum + stack->alpha * x;
         *fold += x != 0;
     }
@@ -33,9 +33,9 @@ static void put_integer(const struct step_rows *rows, const struct stack *stack,
     const uint64_t alpha = (uint64_t)(int64_t)stack->alpha;
     uint64_t sum = gather->onto ? codec_decode_integer(rows->further[STACK_ONTO].dtype, gather->onto) : 0;
     for (uint64_t i = 0; i < gather->input->length; i++) {
-        const uint64_t x = codec_decode_integer(gather->input->dtype, gather->x + (int64_t)i * gather->input->stride);
         if (!is_in(gather, i, bin))
             continue;
+        const uint64_t x = codec_decode_integer(gather->input->dtype, gather->x + (int64_t)i * gather->input->stride);
         sum = sum + alpha * x;
         *fold += x != 0;
     }
