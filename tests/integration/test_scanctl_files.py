@@ -9,6 +9,7 @@ import os
 import random
 import re
 import resource
+import shlex
 import shutil
 import struct
 import subprocess
@@ -642,11 +643,11 @@ class Completion(ScanctlTest):
 
     def completed(self, *words):
         script = self.succeed("completion", "bash").decode()
-        line = " ".join(f"'{word}'" for word in words)
+        line = " ".join(map(shlex.quote, words))
         script += f"\nCOMP_WORDS=(scanctl {line}); COMP_CWORD={len(words)}; _scanctl; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         result = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
         self.assertEqual(result.stderr, b"")
-        return result.stdout.decode().split()
+        return result.stdout.decode().splitlines()
 
     def test_in_bash(self):
         self.assertEqual(self.completed("sc"), ["scan"])
@@ -655,7 +656,9 @@ class Completion(ScanctlTest):
         self.assertEqual(self.completed("--socket", "x", "reduce", "--op", "m"), ["min", "max", "mean"])
         self.assertEqual(self.completed("scan", "--format", ""), ["raw", "npy", "segy", "rsf", "su"])
         path = self.write("gather.su", b"")
-        self.assertEqual(self.completed("scan", path[:-3]), [path])
+        for typed in (path, path.replace(" ", "\\ "), '"' + path):
+            self.assertEqual(self.completed("scan", typed[:-3]), [path])
+            self.assertEqual(self.completed("scan", "-o", typed[:-3]), [path])
 
     def test_syntax(self):
         for shell in ("bash", "zsh", "fish"):

@@ -49,7 +49,7 @@ static void bash_option_values(const struct command *command, const struct optio
     if (row->letter)
         printf(" | %s:-%c", command->name, row->letter);
     if (row->values == VALUE_FILE)
-        printf(") COMPREPLY=($(compgen -f -- \"$current\")) ;;\n");
+        printf(") _scanctl_files ;;\n");
     else {
         printf(") COMPREPLY=($(compgen -W \"");
         values_print(row->values);
@@ -61,6 +61,10 @@ static void bash_print(void)
 {
     const struct command *command;
     printf("# Completion of scanctl for bash: source it, or put it into /etc/bash_completion.d.\n"
+           "_scanctl_files() # names may have spaces, and the shell's quotes or backslashes so far\n{\n"
+           "    local name=${current//\\\\/}\n"
+           "    mapfile -t COMPREPLY < <(compgen -f -- \"${name#[\\\"\\']}\")\n"
+           "}\n"
            "_scanctl()\n{\n"
            "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command= words= i\n"
            "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
@@ -71,7 +75,7 @@ static void bash_print(void)
            "        esac\n"
            "    done\n"
            "    case $command:$previous in\n"
-           "    :--socket) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n"
+           "    :--socket) _scanctl_files; return ;;\n"
            "    esac\n"
            "    case $command in\n"
            "    '') words='--socket --version --help");
@@ -93,7 +97,7 @@ static void bash_print(void)
            "        if [[ $current == -* || -z $command ]]; then\n"
            "            COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
            "        else\n"
-           "            COMPREPLY=($(compgen -f -- \"$current\"))\n"
+           "            _scanctl_files\n"
            "        fi\n"
            "        ;;\n"
            "    esac\n}\n"
