@@ -57,7 +57,7 @@ def run(*words, socket_path=None, **options):
 
 class ScanctlTest(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="scanctl")
+        self.folder = tempfile.mkdtemp(prefix="scanctl files ")  # names of users' files have spaces
         self.addCleanup(shutil.rmtree, self.folder)
 
     def path(self, name):

@@ -57,18 +57,19 @@ class Run(ScanctlTest):
 
     def test_a_file_beside_the_input(self):
         factors = self.write("factors.npy", npy_header(self.SHAPE) + packed([f32(i % 3 / 4) for i in range(len(self.values))]))
-        self.check_same(self.npy, f"scan forward op=affine coefficients={factors} | scan backward", ("--op", "affine", "--coefficients", factors, "--then", "backward"))
+        self.check_same(self.npy, f'scan forward op=affine coefficients="{factors}" | scan backward', ("--op", "affine", "--coefficients", factors, "--then", "backward"))
         short = self.write("short.npy", npy_header((2, 2)) + packed([1.0] * 4))
         out = ("-o", self.path("out.npy"))
-        twice = f"scan forward op=affine coefficients={factors}"
+        twice = f'scan forward op=affine coefficients="{factors}"'
         self.succeed("run", f"{twice} | {twice}", self.npy, "-o", self.path("twice.npy"))
         self.succeed("scan", "--op", "affine", "--coefficients", factors, self.npy, "-o", self.path("once.npy"))
         self.succeed("scan", "--op", "affine", "--coefficients", factors, self.path("once.npy"), "-o", self.path("again.npy"))
         self.assertEqual(self.read("twice.npy"), self.read("again.npy"))
         raw = self.write("factors.raw", b"1234")
-        self.fail_with(64, "factors.raw: give a file that says what it holds", "run", f"scan forward op=affine coefficients={raw}", self.npy, *out)
-        self.fail_with(65, 'short.npy: holds 2 x 2 numbers for "coefficients"', "run", f"scan forward op=affine coefficients={short}", self.npy, *out)
-        self.fail_with(66, "none.npy: cannot be opened", "run", f"scan forward op=affine coefficients={self.path('none.npy')}", self.npy, *out)
+        self.fail_with(64, "factors.raw: give a file that says what it holds", "run", f'scan forward op=affine coefficients="{raw}"', self.npy, *out)
+        self.fail_with(65, 'short.npy: holds 2 x 2 numbers for "coefficients"', "run", f'scan forward op=affine coefficients="{short}"', self.npy, *out)
+        none = self.path("none.npy")
+        self.fail_with(66, "none.npy: cannot be opened", "run", f'scan forward op=affine coefficients="{none}"', self.npy, *out)
 
     def test_a_vector_beside_all_rows(self):
         """A vector of as many elements as rows have samples gives the same as an array of the input's shape whose rows all are that vector."""
@@ -81,15 +82,15 @@ class Run(ScanctlTest):
             for given in (self.npy, self.su)[: 1 + axis]:
                 made = []
                 for file in one, all_rows:
-                    steps = f"map add other={file} | scan forward op=affine coefficients={file}"
+                    steps = f'map add other="{file}" | scan forward op=affine coefficients="{file}"'
                     self.succeed("run", steps, given, "-o", self.path("made" + os.path.splitext(given)[1]), "--axis", axis)
                     made.append(self.read("made" + os.path.splitext(given)[1]))
                 self.assertEqual(*made)
         long = self.write("long.npy", npy_header((rows + 1,)) + packed([1.0] * (rows + 1)))
         message = r'long.npy: holds 41 numbers for "other", but .*in.npy holds 40 x 300 samples; give one for each, or a vector of 300 for all rows'
-        self.fail_with(65, message, "run", f"map add other={long}", self.npy, "-o", self.path("out.npy"))
+        self.fail_with(65, message, "run", f'map add other="{long}"', self.npy, "-o", self.path("out.npy"))
         message = r'one.npy: holds 300 numbers for "other", but step 2 takes 40 x 600 beside .*in.npy; give as many, or a vector of 600 for all rows'
-        self.fail_with(65, message, "run", f"upsample 2 | map add other={one}", self.npy, "-o", self.path("out.npy"))
+        self.fail_with(65, message, "run", f'upsample 2 | map add other="{one}"', self.npy, "-o", self.path("out.npy"))
 
     def test_lengths(self):
         """Rows that become longer: in .npy and raw files, along any axis, through pipes, in batches, with a file for a later step."""
@@ -115,15 +116,15 @@ class Run(ScanctlTest):
         self.succeed("run", "upsample 12", many, "-o", self.path("many.raw"))
         self.assertEqual(self.read("many.raw"), packed([value for value in self.values for _ in range(12)]) * 70)
         factors = self.write("factors.npy", npy_header((rows, 3 * length)) + packed([f32(i % 3 / 4) for i in range(len(wide))]))
-        self.succeed("run", f"upsample 3 | scan forward op=affine coefficients={factors}", self.npy, "-o", self.path("run.npy"))
+        self.succeed("run", f'upsample 3 | scan forward op=affine coefficients="{factors}"', self.npy, "-o", self.path("run.npy"))
         self.succeed("scan", "--op", "affine", "--coefficients", factors, self.path("wide.npy"), "-o", self.path("scan.npy"))
         self.assertEqual(self.read("run.npy"), self.read("scan.npy"))
         self.assertEqual(self.succeed("run", "upsample 3 | reduce sum", self.npy, "-T", "f32"), self.succeed("reduce", "--op", "sum", self.path("wide.npy"), "-T", "f32"))
         out = ("-o", self.path("out.npy"))
         message = r'factors.npy: holds 40 x 900 numbers for "coefficients", but .*in.npy holds 40 x 300 samples'
-        self.fail_with(65, message, "run", f"scan forward op=affine coefficients={factors}", self.npy, *out)
+        self.fail_with(65, message, "run", f'scan forward op=affine coefficients="{factors}"', self.npy, *out)
         message = r'factors.npy: holds 40 x 900 numbers for "coefficients", but step 2 takes 40 x 600 beside .*in.npy'
-        self.fail_with(65, message, "run", f"upsample 2 | scan forward op=affine coefficients={factors}", self.npy, *out)
+        self.fail_with(65, message, "run", f'upsample 2 | scan forward op=affine coefficients="{factors}"', self.npy, *out)
         message = "its rows have 300 samples, and the steps leave 600 of them, which headers would not say"
         self.fail_with(64, message, "run", "upsample 2", self.su, "-o", self.path("out.su"))
         self.fail_with(64, r'step 1, "factor" is 0; allowed: 1 to 65536; see scanctl operations', "run", "upsample 0", self.npy, *out)
@@ -165,8 +166,8 @@ class Run(ScanctlTest):
             self.assertEqual(self.succeed("run", "demean | map abs | reduce norm", cube, "--axis", axes), chain)
             self.succeed("reduce", "--op", "norm", cube, "--axis", axes, "-o", self.path("out.npy"))
             self.assertTrue(self.read("out.npy").startswith(npy_header(kept, "<f8")))
-            other = self.succeed("run", f"dot other={line}", line, "--axis", axis)
-            self.assertEqual(self.succeed("run", f"dot other={cube}", cube, "--axis", axes), other)
+            other = self.succeed("run", f'dot other="{line}"', line, "--axis", axis)
+            self.assertEqual(self.succeed("run", f'dot other="{cube}"', cube, "--axis", axes), other)
         gap = self.write("gap.npy", npy_header((40, 1, 300)) + packed(self.values))
         self.assertEqual(self.succeed("reduce", "--op", "sum", gap, "--axis", "0,2").count(b"\n"), 1)
 
@@ -188,8 +189,8 @@ class Run(ScanctlTest):
             ('--axis is "0,1", but several axes are for reductions; name one', 64, ("scan", self.npy, *out, "--axis", "0,1")),
             ('--axis is "all", but several axes are for reductions; name one', 64, ("run", "map abs", self.npy, *out, "--axis", "all")),
             ('--axis is "all", but step 1 makes rows longer or shorter', 64, ("run", "upsample 2 | reduce sum", cube, "--axis", "all")),
-            ("other=.*line.npy: holds a number for each sample of one axis; give one for each sample of the input", 64, ("run", f"dot other={line}", cube, "--axis", "all")),
-            ('other.npy: holds 20 x 2 x 300 numbers for "other"', 65, ("run", f"dot other={other}", cube, "--axis", "0,1")),
+            ("other=.*line.npy: holds a number for each sample of one axis; give one for each sample of the input", 64, ("run", f'dot other="{line}"', cube, "--axis", "all")),
+            ('other.npy: holds 20 x 2 x 300 numbers for "other"', 65, ("run", f'dot other="{other}"', cube, "--axis", "0,1")),
         ):
             self.fail_with(code, message, *words)
 
@@ -202,8 +203,8 @@ class Run(ScanctlTest):
     def test_products_with_a_file(self):
         """Products with ones are sums. They are printed, or written, as those of reduce are."""
         ones = self.write("ones.npy", npy_header(self.SHAPE) + packed([1.0] * len(self.values)))
-        self.assertEqual(self.succeed("run", f"dot other={ones}", self.npy), self.succeed("reduce", "--op", "sum", self.npy))
-        self.succeed("run", f"dot {ones}", self.npy, "-o", self.path("run.npy"), "--axis", "0")
+        self.assertEqual(self.succeed("run", f'dot other="{ones}"', self.npy), self.succeed("reduce", "--op", "sum", self.npy))
+        self.succeed("run", f'dot "{ones}"', self.npy, "-o", self.path("run.npy"), "--axis", "0")
         self.succeed("reduce", "--op", "sum", self.npy, "-o", self.path("reduce.npy"), "--axis", "0")
         self.assertEqual(self.read("run.npy"), self.read("reduce.npy"))
 
@@ -211,7 +212,8 @@ class Run(ScanctlTest):
         """Traces into bins of two gathers, and how many samples each bin has."""
         (rows, length), out = self.SHAPE, ("-o", self.path("stacked.npy"), "--axis", "0")
         index = self.write("index.npy", npy_header((rows,), "<i8") + packed([2 * (i % 2) for i in range(rows)], "q"))
-        self.succeed("run", f"stack index={index} bins=3 norm=fold fold={self.path('fold.npy')}", self.npy, *out)
+        fold = self.path("fold.npy")
+        self.succeed("run", f'stack index="{index}" bins=3 norm=fold fold="{fold}"', self.npy, *out)
         folds, means = [0] * (3 * length), [0.0] * (3 * length)
         for i in range(rows):
             for t, value in enumerate(self.values[i * length : (i + 1) * length]):
@@ -222,7 +224,7 @@ class Run(ScanctlTest):
         self.assertEqual(self.read("fold.npy"), npy_header((3, length), "<i8") + packed(folds, "q"))
         message = r'step 2, "index"\[1\] is 2; allowed: 0 to 1; nothing has been written; see'
         os.remove(self.path("stacked.npy"))
-        self.fail_with(64, message, "run", f"scan forward | stack index={index} bins=2", self.npy, *out)
+        self.fail_with(64, message, "run", f'scan forward | stack index="{index}" bins=2', self.npy, *out)
         self.assertNotIn("stacked.npy", self.files())
 
     def test_picks_and_half_widths(self):
@@ -231,21 +233,21 @@ class Run(ScanctlTest):
         places = self.write("places.npy", npy_header((length,)) + packed(range(length)))
         widths = self.write("widths.npy", npy_header((length,)) + packed([3.0] * length))
         half_widths = self.write("half.npy", npy_header((length,), "<i4") + packed([4] * length, "i"))
-        self.succeed("run", f"triangle half-width=9 boundary=skip half_widths={half_widths}", self.npy, *out)
+        self.succeed("run", f'triangle half-width=9 boundary=skip half_widths="{half_widths}"', self.npy, *out)
         expected = struct.unpack(f"<{rows * length}d", self.read("out.npy")[-8 * rows * length :])
-        self.succeed("run", f"scan forward,backward accumulator=f64 intermediate=f64 | pick position={places} half_width={widths}", self.npy, *out)
+        self.succeed("run", f'scan forward,backward accumulator=f64 intermediate=f64 | pick position="{places}" half_width="{widths}"', self.npy, *out)
         picked = struct.unpack(f"<{rows * length}d", self.read("out.npy")[-8 * rows * length :])
         self.assertLess(max(abs(a - b) for a, b in zip(picked, expected)), 1e-9)
         self.assertGreater(max(map(abs, expected)), 0.1)
         message = r'half_widths" for row 0 is 4; allowed: 1 to 3; nothing has been written'
-        self.fail_with(64, message, "run", f"triangle half-width=3 half_widths={half_widths}", self.npy, "-o", self.path("new.npy"))
+        self.fail_with(64, message, "run", f'triangle half-width=3 half_widths="{half_widths}"', self.npy, "-o", self.path("new.npy"))
 
     def test_added_onto_a_file(self):
         """The file stays as it is; the output may be its next version."""
         (rows, length), out = self.SHAPE, ("-o", self.path("added.npy"), "--axis", "0")
         index = self.write("index.npy", npy_header((rows,), "<i8") + packed([i % 3 for i in range(rows)], "q"))
         onto = self.write("onto.npy", npy_header((3, length)) + packed([1.5] * (3 * length)))
-        self.succeed("run", f"index-add index={index} onto={onto} alpha=-2", self.npy, *out)
+        self.succeed("run", f'index-add index="{index}" onto="{onto}" alpha=-2', self.npy, *out)
         sums = [1.5] * (3 * length)
         for i in range(rows):
             for t, value in enumerate(self.values[i * length : (i + 1) * length]):
@@ -255,8 +257,8 @@ class Run(ScanctlTest):
         os.remove(self.path("added.npy"))
         narrow = self.write("narrow.npy", npy_header((3, 7)) + packed([1.5] * 21))
         message = r'narrow.npy: holds 3 x 7 numbers for "onto", but step 1 takes 3 x 300 beside '
-        self.fail_with(65, message, "run", f"index-add index={index} onto={narrow}", self.npy, *out)
-        self.fail_with(64, r"step 1 .index-add.: onto is missing; give onto=VALUE", "run", f"index-add index={index}", self.npy, *out)
+        self.fail_with(65, message, "run", f'index-add index="{index}" onto="{narrow}"', self.npy, *out)
+        self.fail_with(64, r"step 1 .index-add.: onto is missing; give onto=VALUE", "run", f'index-add index="{index}"', self.npy, *out)
         self.assertNotIn("added.npy", self.files())
 
     def test_pipes_and_folders(self):

@@ -19,6 +19,8 @@ static void test_accepted(void)
         {"reduce reduction=norm", NULL, SCAND_REDUCTION_NORM},
         {"reduce sum | scan forward", NULL, SCAND_REDUCTION_NONE}, /* for the daemon to refuse */
         {"scan forward op=affine coefficients=a=b.npy", "a=b.npy", SCAND_REDUCTION_NONE},
+        {"scan forward op=affine coefficients=\"a | b.npy\" demean", "a | b.npy", SCAND_REDUCTION_NONE},
+        {"scan forward op=affine \"coefficients=\ta.npy\"|scan \"forward\"", "\ta.npy", SCAND_REDUCTION_NONE},
         {"scan forward op=affine coefficient=-0.5e-1", NULL, SCAND_REDUCTION_NONE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -68,6 +70,10 @@ static void test_refused(void)
         {"scan forward operation=reduce", "has no such parameter"},
         {"scan forward coefficients=", "\"coefficients=\": give a file, as in NAME=FILE.npy"},
         {"scan forward coefficients=-", "\"coefficients=-\": give a file"},
+        {"scan forward coefficients=\"\"", "\"coefficients=\": give a file"},
+        {"scan forward coefficients=a b.npy",
+         "\"b.npy\": it is no flag of this operation; give NAME=VALUE (NAME=\"VALUE\""},
+        {"scan forward | map add other=\"a b.npy", "step 2 has a \" without a second one; put one behind the value"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pipeline pipeline;

@@ -58,15 +58,23 @@ static int task_fail(const struct parser *parser, const char *word)
     return step_fail(parser, word, strncmp(message, prefix, length) ? message : message + length);
 }
 
+/* Reads a word, in which spaces and | between two double quotes stand for themselves. */
 static int word_read(struct parser *parser, char *word)
 {
-    const size_t length = strcspn(parser->at, SPACES "|");
+    const unsigned step = parser->step.number;
+    size_t length = 0;
+    bool quoted = false;
+    for (; *parser->at && (quoted || !strchr(SPACES "|", *parser->at)); parser->at++)
+        if (*parser->at == '"')
+            quoted = !quoted;
+        else if (++length < WORD_BYTES)
+            word[length - 1] = *parser->at;
+    if (quoted)
+        return fail(parser->error, EX_USAGE, "step %u has a \" without a second one; put one behind the value", step);
     if (length >= WORD_BYTES)
-        return fail(parser->error, EX_USAGE, "step %u has a word of %zu bytes; it may have %d", parser->step.number,
-                    length, WORD_BYTES - 1);
-    memcpy(word, parser->at, length);
+        return fail(parser->error, EX_USAGE, "step %u has a word of %zu bytes; it may have %d", step, length,
+                    WORD_BYTES - 1);
     word[length] = '\0';
-    parser->at += length;
     return 0;
 }
 
@@ -152,8 +160,8 @@ static int word_apply(struct parser *parser)
         return value_parse(parser, shown, step->rows[0].name, parser->word);
     return step_fail(
         parser, shown,
-        "it is no flag of this operation; give NAME=VALUE, or, right after the operation, the value of its "
-        "first parameter");
+        "it is no flag of this operation; give NAME=VALUE (NAME=\"VALUE\" where it has spaces), or, right after the "
+        "operation, the value of its first parameter");
 }
 
 static int required_check(const struct parser *parser)

@@ -3,6 +3,8 @@
  * without = is a flag, or, right after the operation, the value of its first parameter:
  *
  *     scan forward,backward accumulator=f64 demean | reduce sum
+ *
+ * Double quotes keep spaces and | in a word: map add other="my traces.npy".
  */
 #ifndef SCANCTL_PIPELINE_H
 #define SCANCTL_PIPELINE_H
