@@ -76,7 +76,7 @@ LD_LIBRARY_PATH=$(pkg-config --variable=libdir scand) "$root/consumer"
 # Fortran, by the command that the module's head has.
 module=$root/other/include/scand/scand.f90
 if test -e "$module" && command -v gfortran >/dev/null; then
-    compile=$(sed -n "s|^! *\\(gfortran .*\\) program.f90 |\\1 $source/client/fortran/integral.f90 |p" "$module")
+    compile=$(sed -n "s|^! *\\(gfortran .*\\) program.f90 |\\1 '$source/client/fortran/integral.f90' |p" "$module")
     (cd "$root" && eval "$compile -o integral")
     LD_LIBRARY_PATH=$(pkg-config --variable=libdir scand) SCAND_SOCKET=$root/none SCAND_FALLBACK=cpu "$root/integral" | grep -q ' 0 are wrong$'
 fi
