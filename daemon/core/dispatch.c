@@ -5,7 +5,7 @@
 
 #include "clients.h"
 #include "daemon/core/handlers/handlers.h"
-#include "daemon/core/memory/descriptors.h"
+#include "daemon/core/memory/client_descriptors.h"
 #include "daemon/core/schedule/pump.h"
 #include "replies.h"
 
@@ -154,7 +154,7 @@ static void handle_request(struct client *client, const struct message *message)
     call_begin(&call, client, message->msgid);
     if (dispatch(&call, message, &params))
         reply_failure(client, message->msgid, &call.error);
-    descriptors_drop(client->service, client->user, call.fds, call.fd_count);
+    client_descriptors_drop(client->service, client->user, call.fds, call.fd_count);
 }
 
 /* Handles one message that walk() accepted. */

@@ -7,7 +7,7 @@
 #include "clients.h"
 #include "daemon/core/jobs/ending.h"
 #include "daemon/core/memory/client_buffers.h"
-#include "daemon/core/memory/descriptors.h"
+#include "daemon/core/memory/client_descriptors.h"
 #include "daemon/core/memory/waiting.h"
 #include "daemon/core/schedule/pump.h"
 #include "loop.h"
@@ -101,7 +101,8 @@ static void drop_fds(struct client *client, const int *fds, size_t count)
 {
     for (size_t at = 0; at < count; at += LIMIT_MESSAGE_FDS) {
         const size_t left = count - at;
-        descriptors_drop(client->service, client->user, fds + at, left < LIMIT_MESSAGE_FDS ? left : LIMIT_MESSAGE_FDS);
+        client_descriptors_drop(client->service, client->user, fds + at,
+                                left < LIMIT_MESSAGE_FDS ? left : LIMIT_MESSAGE_FDS);
     }
 }
 

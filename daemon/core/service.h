@@ -121,7 +121,7 @@ struct service {
     bool serving_waiting;
     struct stock maps;              /* memory maps of the process, for imports */
     struct stock files;             /* open files of clients */
-    struct stock lent_fds;          /* descriptors of clients that threads have (memory/descriptors.h) */
+    struct stock lent_fds;          /* descriptors of clients that threads have (memory/client_descriptors.h) */
     struct stock rings;             /* connections with rings */
     struct stock loads, load_bytes; /* chunks that are read of files, and the memory for them */
     struct blocks blocks;

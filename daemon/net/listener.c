@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "close_now.h"
-#include "daemon/core/memory/descriptors.h"
+#include "daemon/core/memory/client_descriptors.h"
 #include "daemon/process/log.h"
 #include "peer.h"
 #include "protocol/clock.h"
@@ -56,7 +56,7 @@ static void log_turned_away(uid_t uid, unsigned clients_most)
 
 static void turn_away(struct listener *listener, uid_t uid, int fd)
 {
-    if (!descriptors_turn_away(listener->service, uid, fd))
+    if (!client_descriptors_turn_away(listener->service, uid, fd))
         close_now(fd);
 }
 

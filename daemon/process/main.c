@@ -9,7 +9,7 @@
 #include "activation.h"
 #include "log.h"
 #include "options.h"
-#include "protocol/descriptors.h"
+#include "protocol/own_descriptors.h"
 #include "supervisor.h"
 
 /* Waits, as the command that started the daemon in the background, until the daemon is ready or has failed. Returns the
@@ -43,10 +43,10 @@ int main(int argc, char **argv)
 {
     struct options options;
     int ready[2];
-    if (descriptors_occupy())
+    if (own_descriptors_occupy())
         return EX_OSERR;
     const size_t passed = activation_count();
-    descriptors_close_inherited((unsigned)passed);
+    own_descriptors_close_inherited((unsigned)passed);
     int code = options_parse(argc, argv, passed, &options);
     if (code >= 0)
         return code;

@@ -22,7 +22,7 @@
 #include "notify.h"
 #include "pool_store.h"
 #include "protocol/clock.h"
-#include "protocol/descriptors.h"
+#include "protocol/own_descriptors.h"
 #include "protocol/status.h"
 #include "provision.h"
 #include "starvation.h"
@@ -459,7 +459,8 @@ int supervisor_run(struct options *options, int ready_fd)
     struct supervisor self = {.options = options, .ready_fd = ready_fd, .channel = {-1, -1}};
     struct error error;
     int r = catch_signals(&self);
-    descriptors_raise_limit(); /* every client needs a descriptor, and descriptors on their way to clients count too */
+    own_descriptors_raise_limit(); /* every client needs a descriptor, and descriptors on their way to clients count too
+                                    */
     self.shared_page = shared_page_create();
     if (!self.shared_page)
         r = -errno;

@@ -19,8 +19,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "protocol/descriptors.h"
 #include "protocol/limits.h"
+#include "protocol/own_descriptors.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/visits.h"
 #include "tests/bench/vitals.h"
@@ -451,7 +451,7 @@ int bench_endurance(const char *scand, int argc, char **argv)
     struct endurance self = {.connections = 10000, .crowd = 1000, .jobs = 1000000, .idle_s = 10, .device = "cpu"};
     if (!parse(&self, argc, argv))
         return 64;
-    descriptors_raise_limit(); /* each of many connections at once needs two */
+    own_descriptors_raise_limit(); /* each of many connections at once needs two */
     int r = start(&self, scand);
     if (!r)
         r = run_all(&self);

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "protocol/descriptors.h"
+#include "protocol/own_descriptors.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/programs.h"
 #include "tests/bench/step_cases.h"
@@ -238,7 +238,7 @@ int main(int argc, char **argv)
     void (*form)(const struct bench_table *table, FILE *to) = bench_print_text;
     const char *path = NULL;
     int option, r = 0;
-    if (descriptors_occupy())
+    if (own_descriptors_occupy())
         return EX_OSERR;
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
         if (argc > 1 && strcmp(argv[1], programs[i].word) == 0)

@@ -12,7 +12,7 @@
 #include "client/scanctl/commands/demo_run.h"
 #include "client/scanctl/commands/parallel_rows.h"
 #include "kernels/scan.h"
-#include "protocol/descriptors.h"
+#include "protocol/own_descriptors.h"
 
 struct comparison {
     const struct demo *demo;
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 {
     struct common_options common = {.socket_path = NULL};
     struct error error = {.exit_code = 0};
-    if (descriptors_occupy())
+    if (own_descriptors_occupy())
         return EX_OSERR;
     if (argc > 0)
         argv[0] = (char *)"scand-demo";

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_descriptors.h"
 #include "daemon/core/clients.h"
 #include "daemon/core/loop.h"
 #include "daemon/core/replies.h"
-#include "descriptors.h"
 #include "import.h"
 #include "waiting.h"
 
@@ -97,10 +97,10 @@ static void dismantle_done(struct work *work)
 /* Drops the descriptors that came with a buffer's request, and are no longer needed or never were. */
 static void drop_descriptors(struct service *service, struct buffer *buffer)
 {
-    descriptors_drop(service, buffer->user, buffer->fds, buffer->fd_count);
+    client_descriptors_drop(service, buffer->user, buffer->fds, buffer->fd_count);
     buffer->fd_count = 0;
     if (buffer->ticket.fd >= 0)
-        descriptors_drop(service, buffer->user, &buffer->ticket.fd, 1);
+        client_descriptors_drop(service, buffer->user, &buffer->ticket.fd, 1);
     buffer->ticket.fd = -1;
 }
 
@@ -269,7 +269,7 @@ static void buffer_prepared(struct service *service, struct client *client, uint
         service->stats.staged_bytes += buffer->span.size_bytes;
     if (buffer->source == BUFFER_POOL)
         pool_settle(service->pool, &buffer->run);
-    descriptors_return(service, buffer->user, buffer->lent_fds);
+    client_descriptors_return(service, buffer->user, buffer->lent_fds);
     if (buffer->source != BUFFER_FILE)
         drop_descriptors(service, buffer);
     if (status == -EAGAIN)
@@ -354,7 +354,7 @@ static void lend_descriptors(struct service *service, struct buffer *buffer)
 {
     if (buffer->source != BUFFER_FILE)
         buffer->lent_fds = buffer->fd_count + (buffer->ticket.fd >= 0);
-    descriptors_lend(service, buffer->user, buffer->lent_fds);
+    client_descriptors_lend(service, buffer->user, buffer->lent_fds);
 }
 
 /* Prepares a buffer by helpers, or by readers where preparing takes as long as a client's file system likes. */

@@ -1,5 +1,5 @@
 #include "tests/bench/hostile/process.h"
-#include "protocol/descriptors.h"
+#include "protocol/own_descriptors.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 /* Makes the process another user's; PR_SET_PDEATHSIG is set after that, since a change of user resets it. */
 static int become(unsigned user)
 {
-    descriptors_raise_limit();
+    own_descriptors_raise_limit();
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
     if (geteuid() == 0 && user != PROCESS_SELF && client_become(user))
         return 1;

@@ -1,17 +1,17 @@
 /* The descriptors that a program is started with, the standard ones and others, and how many it may have. */
-#ifndef PROTOCOL_DESCRIPTORS_H
-#define PROTOCOL_DESCRIPTORS_H
+#ifndef PROTOCOL_OWN_DESCRIPTORS_H
+#define PROTOCOL_OWN_DESCRIPTORS_H
 
 /* Opens each of the descriptors 0 to 2 that is closed, so that no file, socket or shared memory that is opened later
  * gets such a number and then what is meant for a terminal. Reads, or writes, of it fail as on a closed descriptor.
  * To be called before anything else is opened. 0 or -errno. */
-int descriptors_occupy(void);
+int own_descriptors_occupy(void);
 
 /* Closes all inherited descriptors from 3 + kept on: while a daemon held one end of a pipe, its readers would wait for
  * the daemon to end. */
-void descriptors_close_inherited(unsigned kept);
+void own_descriptors_close_inherited(unsigned kept);
 
 /* Raises the process's soft limit of descriptors to the hard limit, where possible. */
-void descriptors_raise_limit(void);
+void own_descriptors_raise_limit(void);
 
 #endif

@@ -1,4 +1,4 @@
-#include "descriptors.h"
+#include "client_descriptors.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -38,13 +38,13 @@ static void wake_paused(struct service *service, const struct user *user)
             service->ops->output(service->context, client);
 }
 
-void descriptors_lend(struct service *service, struct user *user, size_t count)
+void client_descriptors_lend(struct service *service, struct user *user, size_t count)
 {
     user->lent_fds += count;
     service->lent_fds.used += count;
 }
 
-void descriptors_return(struct service *service, struct user *user, size_t count)
+void client_descriptors_return(struct service *service, struct user *user, size_t count)
 {
     if (count == 0)
         return;
@@ -57,7 +57,7 @@ void descriptors_return(struct service *service, struct user *user, size_t count
 static void closing_done(struct work *work)
 {
     struct closing *self = (struct closing *)work;
-    descriptors_return(self->service, self->user, self->counted);
+    client_descriptors_return(self->service, self->user, self->counted);
     user_unhold(self->user);
     free(self);
 }
@@ -96,10 +96,10 @@ static void closing_count(struct closing *closing)
     if (!closing)
         return;
     closing->counted = closing->count;
-    descriptors_lend(closing->service, closing->user, closing->count);
+    client_descriptors_lend(closing->service, closing->user, closing->count);
 }
 
-void descriptors_drop(struct service *service, struct user *user, const int *fds, size_t count)
+void client_descriptors_drop(struct service *service, struct user *user, const int *fds, size_t count)
 {
     struct closing *slow = NULL, *unknown = NULL;
     uint64_t left_bytes = LOOP_BYTES;
@@ -128,7 +128,7 @@ static bool has_room(const struct service *service, const struct user *user)
     return user->lent_fds < stock_allowed_half(&service->lent_fds, user->lent_fds);
 }
 
-bool descriptors_turn_away(struct service *service, uid_t uid, int fd)
+bool client_descriptors_turn_away(struct service *service, uid_t uid, int fd)
 {
     int unread = 0;
     shutdown(fd, SHUT_RDWR);
@@ -139,7 +139,7 @@ bool descriptors_turn_away(struct service *service, uid_t uid, int fd)
     struct user *user = user_acquire(&service->users, uid);
     const bool taken = user && has_room(service, user);
     if (taken)
-        descriptors_drop(service, user, &fd, 1);
+        client_descriptors_drop(service, user, &fd, 1);
     if (user)
         user_unhold(user);
     return taken;

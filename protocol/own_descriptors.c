@@ -1,4 +1,4 @@
-#include "descriptors.h"
+#include "own_descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int descriptors_occupy(void)
+int own_descriptors_occupy(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
@@ -14,7 +14,7 @@ int descriptors_occupy(void)
     return 0;
 }
 
-void descriptors_close_inherited(unsigned kept)
+void own_descriptors_close_inherited(unsigned kept)
 {
     const unsigned first = STDERR_FILENO + 1 + kept;
     const unsigned long most = (unsigned long)sysconf(_SC_OPEN_MAX);
@@ -25,7 +25,7 @@ void descriptors_close_inherited(unsigned kept)
         close((int)fd);
 }
 
-void descriptors_raise_limit(void)
+void own_descriptors_raise_limit(void)
 {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files))
