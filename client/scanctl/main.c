@@ -2,14 +2,13 @@
  * scanctl: the scand daemon from the command line.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/scanctl/commands/commands.h"
+#include "protocol/own_descriptors.h"
 
 static void usage(FILE *file)
 {
@@ -98,19 +97,9 @@ static int scanctl(int argc, char **argv, struct error *error)
     return 0;
 }
 
-/* Puts something at each standard descriptor that is closed, or a file that is opened later would come to lie there and
- * get what is meant for a terminal. It refuses reads, or writes, as the closed one would. */
-static bool occupy_standard_descriptors(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
-            return false;
-    return true;
-}
-
 int main(int argc, char **argv)
 {
-    if (!occupy_standard_descriptors())
+    if (own_descriptors_occupy())
         return EX_OSERR;
     struct error error = {.exit_code = 0};
     int result = argc < 1 ? EX_USAGE : scanctl(argc, argv, &error);

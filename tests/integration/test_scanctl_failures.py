@@ -127,6 +127,7 @@ class Failures(ScanctlTest):
         """Text from a file reaches no terminal as it is."""
         odd = self.write("odd.npy", npy_header((10,), "\x1b[2J\x07") + bytes(80))
         self.fail_with(65, re.escape("dtype '?[2J?'"), "scan", odd, "-o", self.out)
+        self.fail_with(66, r"a\?\?\?ypn: cannot be opened", "scan", self.path("a\u202eypn"), "-o", self.out)
 
     def test_su_refused(self):
         rows = [[1.0] * 100] * 5

@@ -16,8 +16,6 @@
 #include "client/scanctl/formats/output.h"
 #include "client/scanctl/ui/progress.h"
 #include "client/scanctl/ui/text.h"
-#include "client/scanctl/ui/utf8.h"
-#include "protocol/text.h"
 #include "tests/check.h"
 
 static struct error error;
@@ -551,42 +549,16 @@ static void rows_shared_once(void)
     }
 }
 
-/* scanctl has a function of its own, since it knows scand.h alone: the same as the daemon's, on bytes of all kinds. */
-static void text_is_clean(void)
-{
-    static const unsigned char kinds[] = {0,    '\t', 'a',  0x7f, 0x80, 0x9f, 0xa0, 0xbf,
-                                          0xc0, 0xc2, 0xdf, 0xe0, 0xed, 0xf0, 0xf4, 0xff};
-    for (unsigned i = 0; i < 1 << 16; i++) {
-        char ours[5] = {(char)kinds[i & 15], (char)kinds[i >> 4 & 15], (char)kinds[i >> 8 & 15], (char)kinds[i >> 12]};
-        char theirs[5];
-        memcpy(theirs, ours, sizeof(ours));
-        CHECK_EQ(utf8_bytes(ours), utf8_length(ours));
-        utf8_clean(ours);
-        text_clean(theirs);
-        CHECK(!memcmp(ours, theirs, sizeof(ours)));
-    }
-}
-
 static const struct test tests[] = {
-    TEST(options_defaults),
-    TEST(options_of_steps),
-    TEST(options_given),
-    TEST(options_types),
-    TEST(options_wrong),
-    TEST(output_whole_or_not),
-    TEST(output_through_links),
-    TEST(output_refused),
-    TEST(output_signals),
-    TEST(progress_in_words),
-    TEST(output_two_at_a_time),
-    TEST(output_left_over),
-    TEST(json_values),
-    TEST(text_is_clean),
-    TEST(numbers),
-    TEST(gather_reproducible),
-    TEST(bounds_hold_and_are_tight),
-    TEST(rows_shared_once),
-    TEST_END,
+    TEST(options_defaults),     TEST(options_of_steps),
+    TEST(options_given),        TEST(options_types),
+    TEST(options_wrong),        TEST(output_whole_or_not),
+    TEST(output_through_links), TEST(output_refused),
+    TEST(output_signals),       TEST(progress_in_words),
+    TEST(output_two_at_a_time), TEST(output_left_over),
+    TEST(json_values),          TEST(numbers),
+    TEST(gather_reproducible),  TEST(bounds_hold_and_are_tight),
+    TEST(rows_shared_once),     TEST_END,
 };
 
 int main(int argc, char **argv)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/scanctl/ui/utf8.h"
+#include "protocol/text.h"
 
 int fail(struct error *error, int exit_code, const char *format, ...)
 {
@@ -12,7 +12,7 @@ int fail(struct error *error, int exit_code, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(error->text, sizeof(error->text), format, arguments);
     va_end(arguments);
-    utf8_clean(error->text); /* it may quote a file */
+    text_clean(error->text); /* it may quote a file */
     error->exit_code = exit_code;
     return exit_code;
 }
@@ -26,5 +26,5 @@ void fail_more(struct error *error, const char *format, ...)
     vsnprintf(more, sizeof(more), format, arguments);
     va_end(arguments);
     snprintf(error->text + length, sizeof(error->text) - length, "; %s", more);
-    utf8_clean(error->text);
+    text_clean(error->text);
 }

@@ -9,7 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "client/scanctl/ui/utf8.h"
+#include "protocol/text.h"
 
 /* The alternate screen, without a cursor; and back. */
 #define ENTER "\033[?1049h\033[?25l"
@@ -104,7 +104,7 @@ static const char *line_show(const char *text, unsigned columns)
 {
     unsigned column = 0;
     while (*text && *text != '\n') {
-        const size_t style = style_bytes(text), character = utf8_bytes(text);
+        const size_t style = style_bytes(text), character = utf8_length(text);
         const size_t bytes = style ? style : character ? character : 1;
         if (style || column < columns)
             fwrite(text, 1, bytes, stdout);

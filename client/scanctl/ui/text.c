@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/scanctl/ui/utf8.h"
+#include "protocol/text.h"
 
 const char *grouped(uint64_t number, char *out)
 {
@@ -74,7 +74,7 @@ static void json_string(FILE *file, const char *text)
 {
     fputc('"', file);
     for (const char *at = text; *at;) {
-        size_t length = utf8_bytes(at);
+        size_t length = utf8_length(at);
         if (!length)
             fputs("\\ufffd", file);
         else if (*at == '"' || *at == '\\')
