@@ -86,6 +86,7 @@
 #define LIMIT_SMALL_OUT_BYTES   MIB(16) /* until they have so many bytes together */
 #define LIMIT_DRAIN_GROUP_MS    2000    /* time for which a drain waits for the next job of a group, to refuse it */
 #define LIMIT_DRAINED_MS        5000    /* time at the end of a drain for clients to take their last replies */
+#define LIMIT_LAST_INPUT_MS     1000    /* time before that to refuse what clients have sent until then */
 #define LIMIT_LOST_MS           2000    /* the same when the device is lost and everybody waits for the next worker */
 
 /* Buffers. A host buffer is a segment, of a power of two, or several large ones. */

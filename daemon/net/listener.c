@@ -351,6 +351,24 @@ int listener_start(struct listener *listener, uv_loop_t *loop, struct service *s
  * The end.
  */
 
+/* Gives each client a turn. Returns true when some have more. */
+static bool last_turns(struct listener *listener)
+{
+    bool some = false;
+    for (struct peer *peer = listener->peers; peer; peer = peer->next)
+        some |= peer_last_turn(peer, listener_now_us(listener) + LIMIT_TURN_US);
+    return some;
+}
+
+void listener_end_input(struct listener *listener, unsigned timeout_ms)
+{
+    const uint64_t end_ms = clock_ms() + timeout_ms;
+    for (struct peer *peer = listener->peers; peer; peer = peer->next)
+        peer_shut(peer);
+    while (last_turns(listener) && clock_ms() < end_ms)
+        ;
+}
+
 /* Fills waits with the sockets that do not take all that is left for them, and returns how many. *later: some clients'
  * descriptors cannot be sent yet, and no socket tells when they can. */
 static nfds_t flush_clients(struct listener *listener, struct pollfd *waits, bool *later)

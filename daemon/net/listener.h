@@ -50,6 +50,9 @@ void listener_wait(struct listener *listener, bool may_wait);
 void listener_serve(struct listener *listener);
 /* Makes listener_wait return, now or at its next call. Any thread may call this. */
 void listener_wake(struct listener *listener);
+/* Handles what clients have sent until now, for about timeout_ms at most; from then on they can send nothing. For the
+ * end of a drain: a job that is refused will be another daemon's, and one of which nothing was said may have begun. */
+void listener_end_input(struct listener *listener, unsigned timeout_ms);
 /* Sends what is left for clients for as long as they take it, timeout_ms at most. Blocks, and neither reads nor closes
  * anything: for the end, when no client is served any more. */
 void listener_flush(struct listener *listener, unsigned timeout_ms);

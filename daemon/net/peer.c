@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "daemon/process/log.h"
 
@@ -309,6 +310,29 @@ void peer_turn(struct peer *peer, uint64_t end_us)
         peer_close(peer);
     else
         watch_patience(peer);
+}
+
+/* A client that would write to its ring finds that its reader sleeps, and its socket shut. */
+void peer_shut(struct peer *peer)
+{
+    struct connection *connection = peer->client->connection;
+    shutdown(connection_fd(connection), SHUT_RD);
+    peer->ending = true;
+    (void)connection_sleep(connection);
+}
+
+bool peer_last_turn(struct peer *peer, uint64_t end_us)
+{
+    struct client *client = peer->client;
+    bool lost = false;
+    if (client->failed || peer->deaf || service_is_clogged(client))
+        return false;
+    if (!has_message(client) && !peer_read(peer, &lost))
+        return !connection_sleep(client->connection); /* something came before the ring was looked at */
+    (void)service_input(client, end_us);
+    client->failed |= lost;
+    (void)connection_flush(client->connection);
+    return true;
 }
 
 /*

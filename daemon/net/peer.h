@@ -41,6 +41,10 @@ void peer_end(struct peer *peer);
 /* Looks at a ring. Returns false where the next look is needless: its socket will tell, or its client's next turn. With
  * `sleeps` the loop is about to wait. */
 bool peer_look(struct peer *peer, bool sleeps);
+/* Has the client's sends fail from now on; what it has sent by then can still be read. */
+void peer_shut(struct peer *peer);
+/* Handles messages of a peer that is shut, until end_us. Returns false after the last one. */
+bool peer_last_turn(struct peer *peer, uint64_t end_us);
 /* Queues a client that has output, which is sent at the end of the round; for service_ops. */
 void peer_output(struct listener *listener, struct client *client);
 /* Notes what epoll tells of the peer's socket. */

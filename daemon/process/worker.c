@@ -242,6 +242,7 @@ static void run(struct worker *worker)
         collect_reads(worker);
         listener_serve(&worker->listener);
     }
+    listener_end_input(&worker->listener, LIMIT_LAST_INPUT_MS);
 }
 
 static void on_signal(uv_signal_t *signal, int number)

@@ -110,6 +110,25 @@ class Carry(RingTest):
             self.assertTrue(client.is_closed())
 
 
+    def test_what_was_sent_before_the_end_is_refused(self):
+        """As in the test of that name without rings; and what comes later finds no reader, and the socket shut."""
+        with Daemon("--device", "cpu") as daemon, contextlib.closing(RingClient(daemon.socket)) as client:
+            job = scan(tensor(client.create(4).buffer, [1]))
+            client.put(pack([0, 1000, "server.drain", [{}]]))
+            for i in range(200):
+                client.put(pack([0, 2000 + i, "job.submit", [job]]))
+            last = client.send("server.ping")  # wakes the daemon
+            self.assertEqual(client.wait(1000), {})
+            for i in range(200):
+                self.fails(client, 2000 + i, "draining", "takes no more jobs")
+            self.assertEqual(client.wait(last), {})
+            daemon.wait()
+            self.assertTrue(client.is_closed())
+            self.assertEqual(client.number(client.WRITTEN[0]) % 2, 1)
+            with self.assertRaises(BrokenPipeError):
+                client.send("server.ping")
+
+
 class Refusals(RingTest):
     def test_twice(self):
         client = self.ring_client()

@@ -84,6 +84,19 @@ class Stops(ProcessTest):
                 client.wait(msgid)
             daemon.wait(0)
 
+    def test_what_was_sent_before_the_end_is_refused(self):
+        """Also what the daemon had not read when it had nothing left to do: such jobs were not begun, and are another daemon's."""
+        with Daemon() as daemon:
+            client = daemon.client()
+            job = scan(tensor(client.create(4).buffer, [1]))
+            jobs = b"".join(pack([0, i, "job.submit", [job]]) for i in range(400))
+            client.send_bytes(pack([0, 1000, "server.drain", [{}]]) + jobs)
+            self.assertEqual(client.wait(1000), {})
+            for i in range(400):
+                self.fails("draining", client, i)
+            self.assertTrue(client.is_closed())
+            daemon.wait(0)
+
     def test_answers_that_are_read_late(self):
         """Everything that was answered comes, also to a client that begins to read only when the daemon is at its end."""
         with Daemon() as daemon:
