@@ -51,13 +51,8 @@ static bool is_listening(const char *path)
     return found;
 }
 
-int server_start(struct server *server, const char *scand, const char *const *arguments)
+static int start(struct server *server, const char *scand, const char *const *arguments)
 {
-    strcpy(server->folder, "/tmp/scand-test-XXXXXX");
-    if (!mkdtemp(server->folder))
-        return fail("temporary folder", strerror(errno));
-    chmod(server->folder, 0711); /* a daemon of root's is for all users */
-    snprintf(server->socket, sizeof server->socket, "%s/scand.sock", server->folder);
     server->pid = fork();
     if (server->pid < 0)
         return fail("fork", strerror(errno));
@@ -66,6 +61,27 @@ int server_start(struct server *server, const char *scand, const char *const *ar
     while (!is_listening(server->socket) && !server_has_ended(server))
         usleep(20000);
     return 0;
+}
+
+int server_start(struct server *server, const char *scand, const char *const *arguments)
+{
+    strcpy(server->folder, "/tmp/scand-test-XXXXXX");
+    if (!mkdtemp(server->folder))
+        return fail("temporary folder", strerror(errno));
+    chmod(server->folder, 0711); /* a daemon of root's is for all users */
+    snprintf(server->socket, sizeof server->socket, "%s/scand.sock", server->folder);
+    return start(server, scand, arguments);
+}
+
+int server_start_again(struct server *server, const char *scand, const char *const *arguments)
+{
+    waitpid(server->pid, NULL, 0);
+    return start(server, scand, arguments);
+}
+
+void server_drain(const struct server *server)
+{
+    kill(server->pid, SIGTERM);
 }
 
 void server_stop(struct server *server)

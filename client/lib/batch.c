@@ -16,7 +16,7 @@ static int outcome_apply(struct scand_job *job, const struct msg_job_batch_resul
         error_from_failure(&outcome->error, &ended);
     else
         job_set_times(job, &outcome->times);
-    job_answered(job, &ended);
+    job_take_answer(job, &ended);
     return 0;
 }
 
@@ -32,7 +32,7 @@ static int batch_done(struct scand *daemon, struct pending *pending, const struc
         if (job->pending.msgid != message->msgid || job->done)
             continue;
         if (message->failed)
-            job_answered(job, &all);
+            job_take_answer(job, &all);
         else
             code = outcome_apply(job, &result, error);
     }
@@ -71,8 +71,7 @@ static int batch_send(struct scand *daemon, struct scand_job **jobs, size_t coun
     for (size_t i = 0; i < count; i++) {
         jobs[i]->pending = (struct pending){.msgid = msgid, .done = batch_done};
         jobs[i]->index = (uint32_t)i + 1;
-        jobs[i]->attempts++;
-        jobs[i]->sent = code == 0;
+        job_set_sent(jobs[i], code == 0);
     }
     pending_add(daemon, &jobs[0]->pending);
     if (code == 0 && job_is_small(jobs[0]))

@@ -36,11 +36,13 @@ static int begin(struct scand *daemon, const char *name, uint64_t rows, uint32_t
     struct msg_job_number number;
     struct call call = {.method = METHOD_group_begin, .params = &group->params, .result = &number};
     int code = call_run(daemon, &call);
-    group->is_taken = group->is_open = code == 0;
-    if (code)
+    /* The next daemon is to have the group, as it is to have the jobs that this one refuses. */
+    const bool is_later = code == -ESHUTDOWN && daemon->options.drain_ms > 0 && !daemon->local;
+    group->is_taken = group->is_open = code == 0 || is_later;
+    if (!group->is_open)
         return code;
-    group->generation = call.generation;
-    group->number = number.job;
+    group->generation = is_later ? call.generation - 1 : call.generation;
+    group->number = is_later ? 0 : number.job;
     *out = label + 1;
     return 0;
 }
@@ -61,11 +63,23 @@ int scand_group_number(struct scand *daemon, uint32_t group, uint64_t *out)
     return SCAND_OK;
 }
 
-/* Ends a group in the daemon; with a broken connection its groups have ended already. */
+static bool has_jobs(const struct scand *daemon, uint64_t label)
+{
+    for (const struct scand_job *job = daemon->jobs; job; job = job->next)
+        if (!job->done && job->group == label + 1)
+            return true;
+    return false;
+}
+
+/* Ends a group in the daemon, which knows whether jobs of it have not ended. With a broken connection its groups have
+ * ended already, but their jobs are to be repeated. */
 static int end(struct scand *daemon, struct group *group)
 {
     if (!daemon->is_up || group->generation != daemon->generation)
-        return 0;
+        return has_jobs(daemon, group->params.group)
+                   ? session_fail(daemon, -EINVAL, "group is %llu, of which jobs have not ended: end it after them",
+                                  (unsigned long long)group->params.group + 1)
+                   : 0;
     struct msg_group_label params = {group->params.group};
     int code = call_try(daemon, &(struct call){.method = METHOD_group_end, .params = &params});
     return code == -EPIPE ? 0 : code;

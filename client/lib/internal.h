@@ -27,6 +27,9 @@
 #ifndef RECONNECT_MS
 #define RECONNECT_MS 10000 /* waits for a daemon to come back */
 #endif
+#ifndef DRAIN_MS
+#define DRAIN_MS 60000 /* a job that a stopping daemon has refused waits for its end */
+#endif
 #ifndef QUIET_MS
 #define QUIET_MS 10000 /* silence of a daemon that has jobs before it is asked whether it is there */
 #endif
@@ -64,6 +67,11 @@
 #define MSGID_IMPORT UINT32_C(0x40000000)
 #define MSGID_EXPORT UINT32_C(0x20000000)
 #define MSGID_MARKS  (MSGID_CREATE | MSGID_IMPORT | MSGID_EXPORT)
+
+/* Why a job is not repeated. */
+#define DEVICE_MEMORY_ENDS \
+    "device memory ends with the daemon's worker: release the buffer, create one, and fill it again"
+#define NOT_TAKEN "the daemon stopped without taking the job"
 
 /* An answer that somebody waits for. A call begins with one, and so does a job; for a batch, the first job's counts. */
 struct pending {
@@ -138,6 +146,7 @@ struct mending {
 #define OPTIONS(X)                                    \
     X(reconnect_ms, OPTION_MS_MAX, RECONNECT_MS)      \
     X(give_up_ms, OPTION_MS_MAX, RECONNECT_MS)        \
+    X(drain_ms, OPTION_MS_MAX, DRAIN_MS)              \
     X(spin_us, SPIN_US_MAX, SPIN_US)                  \
     X(local, SCAND_LOCAL_ALWAYS, SCAND_LOCAL_DEFAULT) \
     X(rings, 1, 1)                                    \
@@ -186,6 +195,8 @@ struct scand {
     struct scand_options options;
     struct mending mending;
     int64_t heard_ms;     /* time at which something last came from the daemon */
+    int64_t held_end_ms;  /* refused jobs are kept until then, where the daemon drains; 0: it is not known to */
+    int64_t held_due_ms;  /* time at which one of them is to end; INT64_MAX: none */
     struct call probe;    /* asks whether the daemon is there, */
     int64_t probe_end_ms; /* and is waited for until this time; 0: nothing is asked */
     uint64_t spin_end_us; /* until then answers, announced or expected soon, are awaited without blocking */
@@ -258,12 +269,14 @@ struct scand_job {
     struct scand *daemon;
     struct scand_job *next;
     uint32_t index;     /* place in the batch of the msgid, from 1 on; 0: submitted alone */
+    uint64_t group;     /* label of its group + 1, also while the daemon does not know that; 0: none */
     enum method method; /* job.submit, or job.run */
     scand_progress *progress;
     void *context;
     int64_t start_by_ms; /* latest start by clock_ms, where params have a deadline */
     unsigned attempts;
-    bool sent;      /* true when it may have reached the daemon */
+    bool sent;      /* true when a daemon may have begun it */
+    bool refused;   /* by a daemon that drains: it is kept for the next one */
     bool cancelled; /* on request */
     bool released;  /* freed when it ends and no call has it */
     unsigned calls; /* calls that use the job, during which other threads may release it */
@@ -339,6 +352,9 @@ void session_end(struct scand *daemon);
 void session_hears(struct scand *daemon);
 /* Returns when a daemon that says nothing is to be asked whether it is there, or taken for gone; INT64_MAX: never. */
 int64_t session_probe_ms(const struct scand *daemon);
+/* Returns when something is to be done while the daemon says nothing: that, or ending a job that is kept for the next
+ * daemon. */
+int64_t session_due_ms(const struct scand *daemon);
 /* Sleeps until *done, or a change; with `reads`, also until this thread may have to read. Returns 0, -ETIMEDOUT or
  * -EINTR. */
 int session_sleep(struct scand *daemon, const bool *done, bool reads, int64_t deadline_ms);
@@ -402,11 +418,23 @@ void job_wait_reported(const struct scand_job *job);
 bool job_is_ragged(const struct scand_job *job);
 /* Ends a job, which may free it. */
 void job_end(struct scand_job *job, const struct error *error);
-/* Ends a job by the daemon's answer. */
+/* Ends a job by an answer that is no refusal for the next daemon's sake (held.c). */
 void job_answered(struct scand_job *job, const struct error *error);
 /* Frees a job that is released and has ended, unless a call has it. */
 void job_free_unneeded(struct scand_job *job);
 void jobs_free(struct scand *daemon);
+
+/* held.c */
+/* Takes in the daemon's answer to a job, which ends it, or keeps it for the next daemon. */
+void job_take_answer(struct scand_job *job, const struct error *error);
+/* Ends the kept jobs whose time is over. */
+void held_check(struct scand *daemon);
+/* Ends a kept job, which no daemon has begun. */
+void held_end(struct scand_job *job, const char *why);
+/* Forgets that the daemon drains, with its connection. The jobs that are kept are the next one's. */
+void held_reset(struct scand *daemon);
+/* Returns why the next daemon will not have the memory of the job's operands; NULL: it will. */
+const char *job_missing_memory(const struct scand_job *job);
 
 /* local.c */
 /* Chooses as the option says, or else the environment. */
@@ -506,6 +534,8 @@ bool job_is_small(struct scand_job *job);
 uint64_t job_input_bytes(struct scand_job *job);
 /* Makes a job's params ready to be sent, or sent again. */
 int job_make_ready(struct scand_job *job);
+/* Notes a try of sending a job, and whether it was sent. */
+void job_set_sent(struct scand_job *job, bool sent);
 int job_submit(struct scand_job *job);
 /* Receives results of jobs from the service in this process; they come before what its connection has received. Returns
  * whether there were some. */

@@ -35,6 +35,7 @@ static struct scand_job *job_create(struct scand *daemon, struct submission what
         return NULL;
     }
     *job_common(job).progress = progress != NULL;
+    job->group = *job_common(job).group;
     return job;
 }
 
@@ -152,7 +153,8 @@ static int job_wait(struct scand_job *job, int timeout_ms)
         if (job->done)
             break; /* perhaps because the session was given up */
         if (code == -ETIMEDOUT)
-            session_fail(daemon, code, "the job has not ended within %d ms: wait again, or cancel it", timeout_ms);
+            session_fail(daemon, code, "the job has not ended within %d ms%s: wait again, or cancel it", timeout_ms,
+                         job->refused ? ", since the daemon is about to stop, and the next one is to take it" : "");
     }
     if (process_has_forked(daemon)) /* a callback has forked: the result is the parent's */
         return session_check(daemon);
@@ -189,6 +191,11 @@ static int job_cancel(struct scand_job *job)
 {
     struct scand *daemon = job->daemon;
     job->cancelled = true;
+    if (job->refused && !job->done) {
+        struct error error;
+        error_set(&error, -ECANCELED, "the job was cancelled before a daemon took it; its output is as it was");
+        job_end(job, &error);
+    }
     /* Reconnecting ends a cancelled job. */
     if (job->done || session_ready(daemon) || job->done)
         return 0;

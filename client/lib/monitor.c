@@ -31,7 +31,7 @@ int monitor_init(struct scand *daemon)
     struct epoll_event event = {.events = EPOLLIN};
     pthread_mutex_init(&daemon->lock, NULL);
     daemon->is_quiet = true;
-    daemon->alarm_ms = INT64_MAX;
+    daemon->alarm_ms = daemon->held_due_ms = INT64_MAX;
     daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
     daemon->alarm = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     daemon->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -89,6 +89,12 @@ int64_t session_probe_ms(const struct scand *daemon)
     return daemon->probe_end_ms > 0 ? daemon->probe_end_ms : daemon->heard_ms + QUIET_MS;
 }
 
+int64_t session_due_ms(const struct scand *daemon)
+{
+    const int64_t probe_ms = session_probe_ms(daemon);
+    return probe_ms < daemon->held_due_ms ? probe_ms : daemon->held_due_ms;
+}
+
 /* Returns when scand_dispatch has something to do that no message will tell of. */
 static int64_t due_ms(const struct scand *daemon)
 {
@@ -97,7 +103,7 @@ static int64_t due_ms(const struct scand *daemon)
     if (daemon->has_news || local_is_ready(daemon) || !sleeps)
         return 1;
     if (daemon->is_up)
-        return daemon->local ? local_due_ms(daemon) : session_probe_ms(daemon);
+        return daemon->local ? local_due_ms(daemon) : session_due_ms(daemon);
     if (daemon->connection)
         return daemon->mending.call_end_ms;
     return daemon->jobs_open ? daemon->mending.next_try_ms : INT64_MAX;

@@ -34,6 +34,7 @@ Where
 .B SCAND_SMALL_JOBS=here
 is set they compute small jobs themselves; see
 .BR scand_options_set .
+Jobs that a daemon refuses since it is about to stop are the next daemon's: programs take no notice of an upgrade.
 This page lists the calls; the header
 .I scand/scand.h
 has their arguments and results, the rules of who frees what, and an example.

@@ -72,8 +72,7 @@ static void buffers_lose_device(struct scand *daemon)
 {
     for (struct scand_buffer *buffer = daemon->buffers; buffer; buffer = buffer->next)
         if (buffer->place == SCAND_PLACE_DEVICE && !buffer->foreign)
-            buffer->lost =
-                "device memory ends with the daemon's worker: release the buffer, create one, and fill it again";
+            buffer->lost = DEVICE_MEMORY_ENDS;
 }
 
 static bool trying_may_help(int code)
@@ -265,7 +264,7 @@ int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms)
     if (!daemon->connection && clock_ms() >= mending->next_try_ms)
         return session_try(daemon);
     const bool was_up = daemon->is_up;
-    const int64_t due_ms = was_up               ? session_probe_ms(daemon)
+    const int64_t due_ms = was_up               ? session_due_ms(daemon)
                            : daemon->connection ? mending->call_end_ms
                                                 : mending->next_try_ms;
     code = daemon->connection ? session_step(daemon, done, earlier(deadline_ms, due_ms))
@@ -274,6 +273,7 @@ int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms)
         return try_failed(daemon, code);
     if (code == -ETIMEDOUT && daemon->is_up)
         probe_check(daemon);
+    held_check(daemon);
     const int checked = code == 0 || code == -ETIMEDOUT ? mending_check(daemon) : 0;
     if (checked)
         return checked;

@@ -106,7 +106,10 @@ static const struct scand_job *spoiler_find(const struct scand_job *job, const s
 
 static void set_unrepeatable(struct scand_job *job, const char *why)
 {
-    error_set(&job->error, -EOWNERDEAD, "the daemon's worker ended while the job ran, and %s", why);
+    if (job->refused)
+        error_set(&job->error, -ESHUTDOWN, NOT_TAKEN ", and %s", why);
+    else
+        error_set(&job->error, -EOWNERDEAD, "the daemon's worker ended while the job ran, and %s", why);
 }
 
 static void set_overwritten(struct scand_job *job, const struct operand *operand, bool by_itself)
@@ -120,20 +123,17 @@ static void set_overwritten(struct scand_job *job, const struct operand *operand
 /* The job's error tells whether it can be submitted again, and why not. */
 static void job_check_repeatable(struct scand_job *job)
 {
-    for (uint32_t i = 0; i < job->operand_count; i++) {
-        const struct scand_buffer *buffer = job->operands[i].buffer;
-        if (!buffer || buffer->lost) {
-            set_unrepeatable(job, buffer ? buffer->lost
-                                         : "a buffer of it was released meanwhile: submit it again with new ones");
-            return;
-        }
-    }
-    if (!job->sent)
+    const char *missing = job_missing_memory(job);
+    if (missing) {
+        set_unrepeatable(job, missing);
         return;
+    }
     if (job->attempts >= ATTEMPTS_MAX) {
         set_unrepeatable(job, "so it did each time this job was submitted: the daemon's log says why");
         return;
     }
+    if (!job->sent)
+        return;
     if (job->overtaken) {
         set_unrepeatable(job, "a later job has used its memory since: submit it again");
         return;

@@ -15,7 +15,7 @@ static void job_succeeded(struct scand_job *job, const struct msg_job_submit_res
     error_clear(&outcome);
     job_set_times(job, result);
     job->daemon->spin_end_us = 0;
-    job_answered(job, &outcome);
+    job_take_answer(job, &outcome);
 }
 
 static int job_done(struct scand *daemon, struct pending *pending, const struct message *message, struct error *error)
@@ -33,7 +33,7 @@ static int job_done(struct scand *daemon, struct pending *pending, const struct 
     if (answer_read_failure(message, &outcome, error))
         return -EBADMSG;
     daemon->spin_end_us = 0;
-    job_answered(job, &outcome);
+    job_take_answer(job, &outcome);
     return 0;
 }
 
@@ -86,12 +86,12 @@ static int job_check_steps(const struct scand_job *job)
                         (unsigned long long)job->daemon->job_steps);
 }
 
-/* Lists a job alone where a daemon that came back did not begin its group again. */
+/* Lists a job alone where the daemon does not know its group. */
 static void job_check_group(struct scand_job *job)
 {
-    uint64_t *group = job_common(job).group;
-    if (*group > 0 && job->daemon->groups[*group - 1].generation != job->daemon->generation)
-        *group = 0;
+    const struct scand *daemon = job->daemon;
+    const bool is_known = job->group > 0 && daemon->groups[job->group - 1].generation == daemon->generation;
+    *job_common(job).group = is_known ? job->group : 0;
 }
 
 uint64_t job_input_bytes(struct scand_job *job)
@@ -121,6 +121,14 @@ int job_make_ready(struct scand_job *job)
     return 0;
 }
 
+void job_set_sent(struct scand_job *job, bool sent)
+{
+    job->attempts++;
+    job->refused = false;
+    /* A daemon that drains will refuse what it gets. */
+    job->sent = sent ? job->daemon->held_end_ms == 0 : job->sent;
+}
+
 int job_submit(struct scand_job *job)
 {
     struct scand *daemon = job->daemon;
@@ -131,11 +139,9 @@ int job_submit(struct scand_job *job)
     job->index = 0;
     if (!local_submit(job))
         code = session_send(daemon, job->pending.msgid, &(struct call){.method = job->method, .params = &job->params});
-    job->attempts++;
+    job_set_sent(job, code == 0);
     if (code && code != -EPIPE)
         return code;
-    if (code == 0)
-        job->sent = true;
     /* A broken connection shows when reading; reconnecting then submits the job again. */
     pending_add(daemon, &job->pending);
     rings_consider(daemon, code == 0 && job_is_small(job));

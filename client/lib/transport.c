@@ -69,7 +69,7 @@ static unsigned jobs_attempts(const struct scand *daemon)
 {
     unsigned most = 0;
     for (const struct scand_job *job = daemon->jobs; job; job = job->next)
-        if (!job->done && job->sent && job->attempts > most)
+        if (!job->done && job->attempts > most)
             most = job->attempts;
     return most;
 }
@@ -88,6 +88,7 @@ void session_drop(struct scand *daemon)
     const bool was_up = daemon->is_up;
     daemon->is_up = false;
     daemon->probe_end_ms = 0;
+    held_reset(daemon);
     daemon->mending.call = NULL;
     daemon->mending.next_try_ms = clock_ms();
     if (was_up) {
@@ -108,7 +109,11 @@ int session_give_up(struct scand *daemon)
     daemon->mending.error = error;
     for (struct scand_job *job = daemon->jobs, *next; job; job = next) {
         next = job->next;
-        if (!job->done)
+        if (job->done)
+            continue;
+        if (job->refused && error.code == -ECONNREFUSED)
+            held_end(job, error.message);
+        else
             job_end(job, &error);
     }
     return error.code;

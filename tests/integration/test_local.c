@@ -226,6 +226,21 @@ static void test_errors_are_the_daemons(void)
     server_stop(&server);
 }
 
+/* No daemon follows a service of this process, which the program has had refuse its jobs. */
+static void test_drained(void)
+{
+    struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
+    REQUIRE(session != NULL);
+    struct scand_buffer *buffer = session_buffer(session, 4000);
+    struct scand_scan scan = scan_of(buffer, 10, 100);
+    uint32_t group = 0;
+    CHECK_EQ(scand_drain(session), SCAND_OK);
+    CHECK_EQ(scand_wait(submit(session, &scan), -1, NULL), SCAND_DRAINING);
+    CHECK_CONTAINS(scand_message(session), "takes no more jobs");
+    CHECK_EQ(scand_group_begin(session, NULL, 0, &group), SCAND_DRAINING);
+    scand_disconnect(session);
+}
+
 /* Rows of ones, a job each: among them are one that is refused and some that only a message can bring. */
 #define JOBS    250
 #define SAMPLES 100
@@ -485,6 +500,7 @@ static const struct test tests[] = {TEST(test_where_no_daemon_answers),
                                     TEST(test_wrong_values),
                                     TEST(test_bits),
                                     TEST(test_files),
+                                    TEST(test_drained),
                                     TEST(test_errors_are_the_daemons),
                                     TEST(test_results_that_wait),
                                     TEST(test_deadline_out_of_range),

@@ -242,7 +242,7 @@ class Failures(ScanctlTest):
                 writer.join(60)
                 self.assertEqual(process.wait(60), 75, text)
                 outcome = "rows were done and written" if target == "-" else "rows were done, and .*/out.raw is not written"
-                self.assertRegex(text, r"\(draining\): the daemon stopped before all was done, and no daemon came back at .*; [\d,]+ " + outcome + r"\n\Z")
+                self.assertRegex(text, r"\(draining\): the daemon stopped without taking the job, and no daemon came back at .*; [\d,]+ " + outcome + r"\n\Z")
                 done = int(re.search(r"([\d,]+) rows were done", text).group(1).replace(",", ""))
                 if target == "-":
                     self.assertEqual(written[0], packed(range(1, 1001)) * done)

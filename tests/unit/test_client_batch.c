@@ -83,10 +83,10 @@ static void all_refused(void)
 {
     begin();
     fake.fail_on = METHOD_job_batch;
-    fake.fail_code = -ESHUTDOWN;
+    fake.fail_code = -EDQUOT;
     CHECK_EQ(scand_submit_many(session, scans, 3, jobs), SCAND_OK);
     for (int i = 0; i < 3; i++)
-        CHECK_EQ(scand_wait(jobs[i], -1, NULL), SCAND_DRAINING);
+        CHECK_EQ(scand_wait(jobs[i], -1, NULL), SCAND_QUOTA);
     CHECK_CONTAINS(scand_message(session), "planned failure");
     rig_end();
 }

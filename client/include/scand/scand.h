@@ -46,6 +46,12 @@
  * seconds, or as long as the option reconnect_ms says (scand_dispatch never waits). Host buffers keep their handles and
  * content, and so does device memory of the program's own. Jobs that had no answer are repeated where that cannot
  * change their result; others, above all jobs in place, end in SCAND_LOST, and the daemon's device buffers are lost.
+ *
+ * A daemon that is to stop, as at an upgrade, finishes the jobs that it has and refuses others. The library keeps
+ * those, which have not been begun, jobs in place, too, and submits them to the next daemon at the same socket: they
+ * have not ended until then. They end in SCAND_DRAINING, with memory as it was, where the daemon needs longer to stop
+ * than the option drain_ms says, a minute, or none is there within give_up_ms after that; where their memory ends with
+ * the daemon, as that of its device buffers does; and in a service of the program's own.
  */
 #ifndef SCAND_SCAND_H
 #define SCAND_SCAND_H
@@ -310,6 +316,8 @@ int scand_is_local(const struct scand *daemon);
  * always waits for as long as its caller says.
  * - give_up_ms: how long a daemon may be away before all jobs without an answer end in SCAND_UNAVAILABLE; the same
  * range and default.
+ * - drain_ms: how long a daemon that is to stop may take until jobs that it has refused end in SCAND_DRAINING; 0 to
+ *   86,400,000, 60,000 by default. With 0 they do at once, and it is the program that submits them again.
  * - spin_us: for how long scand_wait looks for the answer to a small job without blocking, where the one before came
  * that soon and the process may use at least four processors; 0 (never) to 10,000, 50 by default.
  * - rings: 1, the default: a program that sends many small jobs shares memory with the daemon for its messages, where
@@ -622,7 +630,8 @@ int scand_task_submit_many(struct scand *daemon, const struct scand_task *const 
  * the name of the connection. `rows` is how many it will have in all, 0 where nobody knows. At most
  * SCAND_GROUPS_MAX are open at a time. SCAND_UNKNOWN_METHOD: the daemon is older than groups are. */
 int scand_group_begin(struct scand *daemon, const char *name, uint64_t rows, uint32_t *group);
-/* Sets *job to the number that scand_jobs lists it by. After a restart of the daemon's worker that is another one. */
+/* Sets *job to the number that scand_jobs lists it by; 0 while no daemon has it, as one that is to stop. After a
+ * restart of the daemon's worker it is another one. */
 int scand_group_number(struct scand *daemon, uint32_t group, uint64_t *job);
 /* Ends a group whose jobs have ended, and SCAND_INVALID if some have not. The end of the connection ends all. */
 int scand_group_end(struct scand *daemon, uint32_t group);

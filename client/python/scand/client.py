@@ -92,7 +92,8 @@ class Client:
     `socket` is the daemon's, by default the one that libscand finds: $SCAND_SOCKET, else the user's own, else the
     machine's. Where none answers, jobs are computed in this process if $SCAND_FALLBACK is "cpu". `name` says who
     connects, for people who look at the daemon. A daemon that is busy is asked again for `patience_s` seconds; then
-    BusyError is raised.
+    BusyError is raised. A job that a daemon no longer takes, since it is about to stop, is the next daemon's; for as
+    long it waits for that end, and 10 seconds for the next daemon; then UnavailableError is raised.
 
     `small_jobs` is "here" where scans and reductions of up to some 2,000 samples are computed in this process, on its
     processor and with the same bits, in less time than it takes to ask the daemon, which does not count them. They are
@@ -327,7 +328,7 @@ class Client:
             self._delay(flight, lib.SCAND_BUSY, string(lib.scand_message(connection.daemon)))
 
     def _delay(self, flight: Flight, status: int, message: str) -> None:
-        """The daemon is busy, or about to stop: the job is submitted again, then to the next daemon, or ends when patience does."""
+        """The daemon is busy: the job is submitted again, or ends when patience does."""
         now = time.monotonic()
         flight.give_up_at = flight.give_up_at or now + self.patience_s
         flight.handle = None
@@ -440,7 +441,7 @@ class Client:
         message = string(lib.scand_message(connection.daemon)) if status else ""
         connection.losses += status == lib.SCAND_LOST
         lib.scand_job_release(handle)
-        if (status in BUSY or status == lib.SCAND_DRAINING) and not flight.cancelled:
+        if status in BUSY and not flight.cancelled:
             self._delay(flight, status, message)
         else:
             flight.end(status, message)

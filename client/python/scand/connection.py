@@ -18,6 +18,7 @@ IMPORTS_MOST = 192  # at most, of the 256 buffers that the daemon takes of a con
 BUFFERS_MOST = 248  # with those that the connection has made
 PATTERNS_MOST = 256  # patterns of jobs that are remembered
 USERS_MOST = 1280  # users of a daemon
+DRAIN_MOST_S = 86400  # at most, for which libscand keeps a job that a stopping daemon has refused
 RETRY_S = 0.01  # after which a busy daemon is asked again, where it does not say
 BUSY = frozenset((lib.SCAND_BUSY, lib.SCAND_QUOTA))
 
@@ -81,15 +82,19 @@ SMALL_JOBS = {
 }
 
 
-def _connected(socket: Optional[str], name: Optional[str], small_jobs: int) -> Any:
+def _connected(socket: Optional[str], name: Optional[str], patience_s: float, small_jobs: int) -> Any:
     options, out = ffi.new("struct scand_options **"), ffi.new("struct scand **")
     status = lib.scand_options_create(options)
     if not status:
-        status = lib.scand_options_set(options[0], b"small_jobs", small_jobs) or lib.scand_connect_with(
-            options[0],
-            ffi.NULL if socket is None else os.fsencode(socket),
-            ffi.NULL if name is None else name.encode(),
-            out,
+        status = (
+            lib.scand_options_set(options[0], b"small_jobs", small_jobs)
+            or lib.scand_options_set(options[0], b"drain_ms", int(min(patience_s, DRAIN_MOST_S) * 1000))
+            or lib.scand_connect_with(
+                options[0],
+                ffi.NULL if socket is None else os.fsencode(socket),
+                ffi.NULL if name is None else name.encode(),
+                out,
+            )
         )
         lib.scand_options_destroy(options[0])
     if status:
@@ -101,7 +106,7 @@ class Connection:
     """Raises ScandError where libscand reports a failure."""
 
     def __init__(self, socket: Optional[str], name: Optional[str], patience_s: float, small_jobs: Optional[str] = None):
-        self.daemon = _connected(socket, name, SMALL_JOBS[small_jobs])
+        self.daemon = _connected(socket, name, patience_s, SMALL_JOBS[small_jobs])
         self.descriptor: int = lib.scand_fd(self.daemon)  # readable when there is something to take in
         self.is_closed = False
         self.made = 0  # buffers, but imports

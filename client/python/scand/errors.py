@@ -108,6 +108,7 @@ _CLASSES: dict[str, type[ScandError]] = {
 _WORDS_OF_C = (
     (r": give it with scand_task_\w+$", "; give it in the dictionary of its step"),
     (r" \(reconnect_ms\); the library goes on trying: call again, or scand_dispatch$", "; call again when it is there"),
+    (r" \(drain_ms\)", " (a client's patience_s)"),
 )
 
 

@@ -29,7 +29,7 @@ def long_job(client=None):
     return scand.submit_reduce(np.broadcast_to(ONE, LONG), client=client)
 
 
-def impatient(socket, name, small_jobs):
+def impatient(socket, name, patience_s, small_jobs):
     """Connects with calls that wait 0.2 s for a daemon to come back, and jobs that wait for a minute."""
     options, out = ffi.new("struct scand_options **"), ffi.new("struct scand **")
     lib.scand_options_create(options)
@@ -263,11 +263,17 @@ class Drain(unittest.TestCase):
         first.process.terminate()
         self.assertTrue(eventually(lambda: "draining: no more jobs are taken" in first.log_text()))
         jobs = [scand.submit(np.full(20, n), client=client) for n in range(3)]
+        y = scand.asarray(np.ones(20))
+        in_place = scand.submit(y, out=y, client=client)
+        with scand.Client(first.socket, patience_s=0) as impatient_one:
+            with self.assertRaisesRegex(scand.UnavailableError, "takes no more jobs, it is about to stop"):
+                scand.scan(np.ones(20), client=impatient_one)
         self.assertEqual(first.process.wait(60), 0)
         self.assertEqual([job.exception() for job in before], [None] * 4)
         with Daemon(folder=first.folder):
             for n, job in enumerate(jobs):
                 np.testing.assert_array_equal(job.result(30), n * np.arange(1, 21))
+            np.testing.assert_array_equal(in_place.result(30), np.arange(1, 21))
         with self.assertRaisesRegex(scand.UnavailableError, "no daemon came back"):
             scand.scan(np.ones(20), client=client)
 

@@ -9,7 +9,8 @@
 
 #define RETRY_DEFAULT_MS 100
 #define RETRY_MAX_MS     2000
-#define ROWS_AT_ONCE     32 /* rows of the daemon's lists that are asked for at once */
+#define ROWS_AT_ONCE     32       /* rows of the daemon's lists that are asked for at once */
+#define DRAIN_MS         86400000 /* a file waits for the next daemon as long as libscand allows */
 
 /* Connects to a daemon. `patient`: calls wait for a daemon that is away. All jobs are the daemon's: people see them as
  * one, and they report progress. */
@@ -22,6 +23,8 @@ static int open_with(const char *socket_path, enum scand_local local, bool patie
         status = scand_options_set(options, "local", local);
         if (!status)
             status = scand_options_set(options, "small_jobs", SCAND_SMALL_JOBS_DAEMON);
+        if (!status)
+            status = scand_options_set(options, "drain_ms", DRAIN_MS);
         if (!status && !patient)
             status = scand_options_set(options, "reconnect_ms", 0);
         if (!status)
@@ -96,12 +99,6 @@ int remote_jobs(struct scand *daemon, uint64_t client, remote_job_call *each, vo
     return SCAND_OK;
 }
 
-static void pause_ms(uint32_t time_ms)
-{
-    struct timespec pause = {.tv_sec = time_ms / 1000, .tv_nsec = time_ms % 1000 * 1000000L};
-    nanosleep(&pause, NULL);
-}
-
 int patience_wait(struct patience *patience, const struct scand *daemon)
 {
     uint64_t now = clock_now_us();
@@ -114,7 +111,8 @@ int patience_wait(struct patience *patience, const struct scand *daemon)
         retry_ms = RETRY_DEFAULT_MS;
     if (retry_ms > RETRY_MAX_MS)
         retry_ms = RETRY_MAX_MS;
-    pause_ms(retry_ms);
+    struct timespec pause = {.tv_sec = retry_ms / 1000, .tv_nsec = retry_ms % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
     return 1;
 }
 
@@ -134,15 +132,10 @@ static bool may_go_later(const struct scand *daemon, int status)
     return status == SCAND_BUSY || (status == SCAND_QUOTA && scand_retry_ms(daemon) > 0);
 }
 
-/* Pauses where the job is to be submitted again. A daemon that drains is asked until it has stopped, which takes as
- * long as the jobs that it has; the library then connects to the next one. */
+/* Pauses where the job is to be submitted again. */
 static bool goes_again(struct submission *submission, int status)
 {
-    if (status != SCAND_DRAINING)
-        return may_go_later(submission->daemon, status) && patience_wait(&submission->patience, submission->daemon);
-    submission->drained = true;
-    pause_ms(RETRY_DEFAULT_MS);
-    return true;
+    return may_go_later(submission->daemon, status) && patience_wait(&submission->patience, submission->daemon);
 }
 
 /* The library's words for a step, "steps[0].dt", as people who write steps count them. */
@@ -159,13 +152,9 @@ static void step_name(const char *message, char *out, size_t size)
 
 static int submission_error(const struct submission *submission, int status, struct error *error)
 {
-    const char *word = submission->compute.word;
     char message[ERROR_TEXT_BYTES];
-    if (status == SCAND_UNAVAILABLE && submission->drained)
-        return fail(error, EX_TEMPFAIL, "%s failed (%s): the daemon stopped before all was done, and %s", word,
-                    scand_status_word(SCAND_DRAINING), scand_message(submission->daemon));
     step_name(scand_message(submission->daemon), message, sizeof message);
-    return error_of(status, word, message, error);
+    return error_of(status, submission->compute.word, message, error);
 }
 
 int submission_start(struct submission *submission, struct error *error)

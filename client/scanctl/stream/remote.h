@@ -45,8 +45,8 @@ int patience_wait(struct patience *patience, const struct scand *daemon);
  * again. */
 int remote_buffer(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out);
 
-/* A job that is submitted again while the daemon is busy, its user has as many jobs as it may, or the daemon is about
- * to stop, then to the next one: a refused job was not begun, so its input is unharmed. */
+/* A job that is submitted again while the daemon is busy, or its user has as many jobs as it may: a refused job was not
+ * begun, so its input is unharmed. */
 struct submission {
     struct scand *daemon;
     struct compute compute;
@@ -54,7 +54,6 @@ struct submission {
     scand_progress *progress;
     void *context;
     struct patience patience;
-    bool drained;          /* a daemon that was about to stop has refused it */
     struct scand_job *job; /* NULL when none runs */
 };
 

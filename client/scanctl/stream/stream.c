@@ -412,7 +412,7 @@ static void group_begin(struct stream *stream)
     if (scand_is_local(stream->daemon) ||
         scand_group_begin(stream->daemon, stream->name, rows_total(stream), &stream->group))
         return;
-    if (stream->begun && !scand_group_number(stream->daemon, stream->group, &job))
+    if (stream->begun && !scand_group_number(stream->daemon, stream->group, &job) && job > 0)
         stream->begun(stream->context, job);
 }
 
