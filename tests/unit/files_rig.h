@@ -87,25 +87,10 @@ static inline const char *import_refused(int fd, uint64_t size_bytes, enum scand
     return refusal(anna, msgid, status);
 }
 
-static inline struct msg_tensor rows_of(uint64_t buffer, uint64_t first, uint64_t rows)
-{
-    return (struct msg_tensor){.buffer = buffer,
-                               .offset = first * RIG_ROW_BYTES,
-                               .shape = {rows, 100},
-                               .shape_count = 2,
-                               .strides = {RIG_ROW_BYTES, 4},
-                               .strides_count = 2};
-}
-
-static inline struct msg_job_submit_params scan_of(struct msg_tensor input, struct msg_tensor output)
-{
-    return (struct msg_job_submit_params){.input = input, .output = output, .axis = 1, .passes_count = 1};
-}
-
 /* Scans rows of the file into memory. */
 static inline uint32_t submit(uint64_t first, uint64_t rows)
 {
-    struct msg_job_submit_params params = scan_of(rows_of(source, first, rows), rows_of(there, 0, rows));
+    struct msg_job_submit_params params = rig_scan(rig_rows(source, first, rows), rig_rows(there, 0, rows));
     return ask(anna, METHOD_job_submit, &params);
 }
 

@@ -11,17 +11,10 @@
 /* Returns a scan of rows of 100 samples, in place, from a first row on. Four rows are a chunk, two chunks are out. */
 static inline struct msg_job_submit_params in_place(uint64_t buffer, uint64_t first, uint64_t rows, uint32_t passes)
 {
-    const struct msg_tensor tensor = {.buffer = buffer,
-                                      .offset = first * RIG_ROW_BYTES,
-                                      .shape = {rows, 100},
-                                      .shape_count = 2,
-                                      .strides = {RIG_ROW_BYTES, 4},
-                                      .strides_count = 2};
-    return (struct msg_job_submit_params){.input = tensor,
-                                          .output = tensor,
-                                          .axis = 1,
-                                          .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
-                                          .passes_count = passes};
+    struct msg_job_submit_params params = rig_scan_in_place(rig_rows(buffer, first, rows));
+    params.passes[1] = SCAND_PASS_BACKWARD;
+    params.passes_count = passes;
+    return params;
 }
 
 static inline struct msg_jobs_result jobs_from(struct caller *user, uint64_t from)

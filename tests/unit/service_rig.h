@@ -437,6 +437,29 @@ static inline struct caller *user_greet(uid_t uid)
     return user;
 }
 
+/* Returns `rows` rows of 100 samples of f32, one behind the other, from a first one of the buffer on. */
+static inline struct msg_tensor rig_rows(uint64_t buffer, uint64_t first, uint64_t rows)
+{
+    return (struct msg_tensor){.buffer = buffer,
+                               .offset = first * RIG_ROW_BYTES,
+                               .shape = {rows, 100},
+                               .shape_count = 2,
+                               .strides = {RIG_ROW_BYTES, 4},
+                               .strides_count = 2};
+}
+
+/* Returns a scan of one pass. */
+static inline struct msg_job_submit_params rig_scan(struct msg_tensor input, struct msg_tensor output)
+{
+    return (struct msg_job_submit_params){.input = input, .output = output, .axis = 1, .passes_count = 1};
+}
+
+/* The same, in place. */
+static inline struct msg_job_submit_params rig_scan_in_place(struct msg_tensor rows)
+{
+    return rig_scan(rows, rows);
+}
+
 /* A buffer, its descriptors closed; deferred work is run. 0 when there is none. */
 static inline uint64_t user_create(struct caller *user, uint64_t size_bytes, enum scand_place place)
 {

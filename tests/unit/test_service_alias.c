@@ -6,19 +6,11 @@
 #define ANNA ((uid_t)1000)
 #define SIZE 65536
 
-static struct msg_tensor rows_at(uint64_t buffer, uint64_t offset)
+static struct msg_tensor row_at(uint64_t buffer, uint64_t offset)
 {
-    return (struct msg_tensor){.buffer = buffer,
-                               .offset = offset,
-                               .shape = {1, 100},
-                               .shape_count = 2,
-                               .strides = {RIG_ROW_BYTES, 4},
-                               .strides_count = 2};
-}
-
-static struct msg_job_submit_params scan_of(struct msg_tensor input, struct msg_tensor output)
-{
-    return (struct msg_job_submit_params){.input = input, .output = output, .axis = 1, .passes_count = 1};
+    struct msg_tensor row = rig_rows(buffer, 0, 1);
+    row.offset = offset;
+    return row;
 }
 
 static uint32_t import_asked(struct caller *user, uint64_t size_bytes, uint64_t segment, const int *fds, size_t count)
@@ -43,10 +35,10 @@ static void imported_twice(void)
     struct caller *user = user_greet(ANNA);
     int fd = memory_create(SIZE);
     uint64_t one = import(user, SIZE, 0, &fd, 1), two = import(user, SIZE, 0, &fd, 1);
-    struct msg_job_submit_params first = scan_of(rows_at(one, 0), rows_at(one, 0)), second = first, apart = first;
-    second.input = second.output = rows_at(two, RIG_ROW_BYTES - 4);
+    struct msg_job_submit_params first = rig_scan(row_at(one, 0), row_at(one, 0)), second = first, apart = first;
+    second.input = second.output = row_at(two, RIG_ROW_BYTES - 4);
     second.priority = SCAND_PRIORITY_HIGH;
-    apart.input = apart.output = rows_at(two, RIG_ROW_BYTES);
+    apart.input = apart.output = row_at(two, RIG_ROW_BYTES);
     ask(user, METHOD_job_submit, &first);
     CHECK_EQ(rig.manual.out_count, 1);
     uint32_t later = ask(user, METHOD_job_submit, &second);
@@ -69,13 +61,13 @@ static void input_and_output_are_one_memory(void)
     struct caller *user = user_greet(ANNA);
     int fd = memory_create(SIZE);
     uint64_t one = import(user, SIZE, 0, &fd, 1), two = import(user, SIZE, 0, &fd, 1);
-    struct msg_job_submit_params params = scan_of(rows_at(one, 0), rows_at(two, 396));
+    struct msg_job_submit_params params = rig_scan(row_at(one, 0), row_at(two, 396));
     CHECK_CONTAINS(refused(user, METHOD_job_submit, &params, SCAND_INVALID),
                    "\"input\" (bytes 0 to 400 of buffer 1) and \"output\" (bytes 396 to 796 of buffer 2) overlap: both "
                    "buffers are the same memory");
-    params.output = rows_at(two, 0);
+    params.output = row_at(two, 0);
     CHECK_CONTAINS(refused(user, METHOD_job_submit, &params, SCAND_INVALID), "name one buffer in both");
-    params.output = rows_at(two, 400);
+    params.output = row_at(two, 400);
     ask(user, METHOD_job_submit, &params);
     CHECK_EQ(rig.manual.out_count, 1);
     close(fd);
@@ -92,16 +84,16 @@ static void several_descriptors(void)
         fds[i] = memory_create(8192);
     turned[0] = fds[2], turned[1] = fds[0];
     uint64_t one = import(user, 3 * 8192, 8192, fds, 3), two = import(user, 2 * 8192, 8192, turned, 2);
-    struct msg_job_submit_params params = scan_of(rows_at(one, 0), rows_at(two, 0));
+    struct msg_job_submit_params params = rig_scan(row_at(one, 0), row_at(two, 0));
     ask(user, METHOD_job_submit, &params); /* the first file, and the third */
     CHECK_EQ(rig.manual.out_count, 1);
     rig_complete_all();
     CHECK(answered(user, user->last_msgid, METHOD_job_submit, NULL));
-    params.input = rows_at(one, 2 * 8192);
+    params.input = row_at(one, 2 * 8192);
     CHECK_CONTAINS(refused(user, METHOD_job_submit, &params, SCAND_INVALID), "the same memory");
-    params = scan_of(rows_at(one, 300), rows_at(two, 8192 + 500));
+    params = rig_scan(row_at(one, 300), row_at(two, 8192 + 500));
     CHECK_CONTAINS(refused(user, METHOD_job_submit, &params, SCAND_INVALID), "the same memory");
-    params.input = rows_at(one, 8192 + 500); /* a file that the other does not have */
+    params.input = row_at(one, 8192 + 500); /* a file that the other does not have */
     ask(user, METHOD_job_submit, &params);
     CHECK_EQ(rig.manual.out_count, 1);
     for (int i = 0; i < 3; i++)
@@ -139,7 +131,7 @@ static void a_pool_buffer_that_is_imported(void)
             CHECK(granted(user, METHOD_buffer_release, &(struct msg_buffer_id){made.buffer}, NULL));
             made.buffer = user_create(user, 1000, SCAND_PLACE_HOST);
         }
-        struct msg_job_submit_params params = scan_of(rows_at(made.buffer, 0), rows_at(imported, 200));
+        struct msg_job_submit_params params = rig_scan(row_at(made.buffer, 0), row_at(imported, 200));
         CHECK_CONTAINS(refused(user, METHOD_job_submit, &params, SCAND_INVALID), "the same memory");
         rig_end();
     }

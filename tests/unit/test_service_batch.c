@@ -11,18 +11,6 @@ static uint64_t buffer;
 static struct msg_job_batch_params params;
 static struct msg_job_batch_result result;
 
-/* Returns a scan of `rows` rows from a first one on, in place. */
-static struct msg_job_submit_params scan_of(uint64_t rows, uint64_t first)
-{
-    const struct msg_tensor tensor = {.buffer = buffer,
-                                      .offset = first * RIG_ROW_BYTES,
-                                      .shape = {rows, 100},
-                                      .shape_count = 2,
-                                      .strides = {RIG_ROW_BYTES, 4},
-                                      .strides_count = 2};
-    return (struct msg_job_submit_params){.input = tensor, .output = tensor, .axis = 1, .passes_count = 1};
-}
-
 /* A service with a user who has a buffer of 100 rows, and a batch of `count` jobs of a chunk each. */
 static void begin(uint32_t count)
 {
@@ -31,7 +19,7 @@ static void begin(uint32_t count)
     buffer = user_create(anna, ROWS * RIG_ROW_BYTES, SCAND_PLACE_HOST);
     params = (struct msg_job_batch_params){.jobs_count = count};
     for (uint32_t i = 0; i < count; i++)
-        params.jobs[i].submit = scan_of(1, i);
+        params.jobs[i].submit = rig_scan_in_place(rig_rows(buffer, i, 1));
 }
 
 static bool answered_with(uint32_t msgid, uint32_t count)
@@ -101,9 +89,9 @@ static void wrong_ones_among_others(void)
 }
 
 /* Returns a chain of `count` scans of the same rows, one after the other. */
-static struct msg_batch_job chain_of(uint64_t rows, uint64_t first, uint32_t count)
+static struct msg_batch_job chain_of(uint64_t first, uint64_t rows, uint32_t count)
 {
-    const struct msg_job_submit_params scan = scan_of(rows, first);
+    const struct msg_job_submit_params scan = rig_scan_in_place(rig_rows(buffer, first, rows));
     struct msg_batch_job job = {.runs = true,
                                 .run = {.input = scan.input, .output = scan.output, .axis = 1, .steps_count = count}};
     for (uint32_t i = 0; i < count; i++)
@@ -116,9 +104,9 @@ static void jobs_with_steps(void)
 {
     begin(5);
     params.jobs[1] = chain_of(1, 1, 3);
-    params.jobs[2] = chain_of(1, 2, 2);
+    params.jobs[2] = chain_of(2, 1, 2);
     params.jobs[2].run.steps[1].scan.op = SCAND_OPERATOR_AFFINE;
-    params.jobs[3] = chain_of(1, 3, 1);
+    params.jobs[3] = chain_of(3, 1, 1);
     params.jobs[3].run.axis = 3;
     params.jobs[4] = chain_of(0, 0, LIMIT_STEPS);
     uint32_t msgid = ask(anna, METHOD_job_batch, &params);
@@ -129,8 +117,8 @@ static void jobs_with_steps(void)
     CHECK(code_of(2) == SCAND_INVALID && code_of(3) == SCAND_INVALID);
     CHECK_CONTAINS(result.jobs[2].error.message, "job.run: \"steps[1].op\" is \"affine\"");
     CHECK_CONTAINS(result.jobs[3].error.message, "job.run: \"axis\" is 3");
-    params.jobs[0] = chain_of(1, 0, 2);
-    params.jobs[1].submit = scan_of(1, 0); /* of what the chain was to write */
+    params.jobs[0] = chain_of(0, 1, 2);
+    params.jobs[1].submit = rig_scan_in_place(rig_rows(buffer, 0, 1)); /* of what the chain was to write */
     params.jobs[1].runs = false;
     params.jobs[0].run.axis = 3;
     params.jobs_count = 2;
@@ -145,12 +133,12 @@ static void none_to_wait_for(void)
 {
     begin(3);
     params.jobs[0].submit.axis = 3;
-    params.jobs[1].submit = scan_of(0, 0); /* done at once */
+    params.jobs[1].submit = rig_scan_in_place(rig_rows(buffer, 0, 0)); /* done at once */
     params.jobs[2].submit.axis = 3;
     uint32_t msgid = ask(anna, METHOD_job_batch, &params);
     REQUIRE(answered_with(msgid, 3));
     CHECK(code_of(0) == SCAND_INVALID && code_of(1) == 0 && code_of(2) == SCAND_INVALID);
-    params.jobs[0].submit = params.jobs[2].submit = scan_of(0, 0);
+    params.jobs[0].submit = params.jobs[2].submit = rig_scan_in_place(rig_rows(buffer, 0, 0));
     msgid = ask(anna, METHOD_job_batch, &params);
     CHECK(answered_with(msgid, 3));
     rig_end();
@@ -223,7 +211,7 @@ static void the_last_is_cancelled(void)
 static void progress_names_the_job(void)
 {
     begin(2);
-    params.jobs[1].submit = scan_of(8, 10);
+    params.jobs[1].submit = rig_scan_in_place(rig_rows(buffer, 10, 8));
     params.jobs[1].submit.progress = 1;
     uint32_t msgid = ask(anna, METHOD_job_batch, &params);
     rig_complete(1, 0);
@@ -285,7 +273,7 @@ static void others_have_their_turn(void)
     struct caller *bert = user_greet(BERT);
     uint64_t other = user_create(bert, ROWS * RIG_ROW_BYTES, SCAND_PLACE_HOST);
     uint32_t batch = ask(anna, METHOD_job_batch, &params);
-    struct msg_job_submit_params single = scan_of(1, 0);
+    struct msg_job_submit_params single = rig_scan_in_place(rig_rows(buffer, 0, 1));
     single.input.buffer = single.output.buffer = other;
     uint32_t msgid = ask(bert, METHOD_job_submit, &single);
     for (int i = 0; i < CHUNKS + 1; i++)

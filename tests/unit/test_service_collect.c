@@ -12,14 +12,8 @@ static struct chunk *returned;
 
 static void submit(uint64_t buffer, uint64_t row)
 {
-    struct msg_tensor tensor = {.buffer = buffer,
-                                .offset = row * RIG_ROW_BYTES,
-                                .shape = {1, 100},
-                                .shape_count = 2,
-                                .strides = {RIG_ROW_BYTES, 4},
-                                .strides_count = 2};
-    ask(anna, METHOD_job_submit,
-        &(struct msg_job_submit_params){.input = tensor, .output = tensor, .axis = 1, .passes_count = 1});
+    const struct msg_job_submit_params params = rig_scan_in_place(rig_rows(buffer, row, 1));
+    ask(anna, METHOD_job_submit, &params);
 }
 
 /* Completes all chunks that the device has. */

@@ -10,16 +10,9 @@ static struct caller *begin_two(void)
     return user_greet(ANNA);
 }
 
-static struct msg_tensor rows_of(uint64_t buffer, uint64_t rows)
-{
-    return (struct msg_tensor){
-        .buffer = buffer, .shape = {rows, 100}, .shape_count = 2, .strides = {RIG_ROW_BYTES, 4}, .strides_count = 2};
-}
-
 static struct msg_job_submit_params scan_of(uint64_t input, uint64_t output, uint64_t rows)
 {
-    return (struct msg_job_submit_params){
-        .input = rows_of(input, rows), .output = rows_of(output, rows), .axis = 1, .passes_count = 1};
+    return rig_scan(rig_rows(input, 0, rows), rig_rows(output, 0, rows));
 }
 
 static uint32_t submit(struct caller *user, uint64_t input, uint64_t output, uint64_t rows)

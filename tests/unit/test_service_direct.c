@@ -34,10 +34,7 @@ static struct caller *user_here(size_t most)
 /* Two rows of 100 samples, in place. */
 static struct msg_job_submit_params job_on(uint64_t buffer)
 {
-    const struct msg_tensor tensor = {
-        .buffer = buffer, .shape = {2, 100}, .shape_count = 2, .strides = {RIG_ROW_BYTES, 4}, .strides_count = 2};
-    return (struct msg_job_submit_params){
-        .input = tensor, .output = tensor, .axis = 1, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
+    return rig_scan_in_place(rig_rows(buffer, 0, 2));
 }
 
 static void results_are_given_without_messages(void)

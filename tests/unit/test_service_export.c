@@ -260,9 +260,7 @@ static void resident_jobs_take_larger_chunks(void)
     struct msg_buffer_import_device_params params = by_handle;
     params.size = 100 * RIG_ROW_BYTES;
     uint64_t device = import(user, &params, -1), host = user_create(user, params.size, SCAND_PLACE_HOST);
-    struct msg_tensor rows = {
-        .buffer = device, .shape = {100, 100}, .shape_count = 2, .strides = {RIG_ROW_BYTES, 4}, .strides_count = 2};
-    struct msg_job_submit_params job = {.input = rows, .output = rows, .axis = 1, .passes_count = 1};
+    struct msg_job_submit_params job = rig_scan_in_place(rig_rows(device, 0, 100));
     uint32_t msgid = ask(user, METHOD_job_submit, &job);
     REQUIRE(rig.manual.out_count == 1);
     CHECK_EQ(rig.manual.out[0]->count, 100);

@@ -67,13 +67,10 @@ static uint64_t import_device(struct caller *user, unsigned *chunks_left)
 
 static void scan(struct caller *user, uint64_t buffer, unsigned *chunks_left)
 {
-    const struct msg_tensor tensor = {
-        .buffer = buffer, .shape = {ROWS, 100}, .shape_count = 2, .strides = {RIG_ROW_BYTES, 4}, .strides_count = 2};
     if (buffer == 0)
         return;
-    const uint32_t msgid =
-        ask(user, METHOD_job_submit,
-            &(struct msg_job_submit_params){.input = tensor, .output = tensor, .axis = 1, .passes_count = 1});
+    const struct msg_job_submit_params params = rig_scan_in_place(rig_rows(buffer, 0, ROWS));
+    const uint32_t msgid = ask(user, METHOD_job_submit, &params);
     finish_all(chunks_left);
     outcome(user, msgid, METHOD_job_submit, &(struct msg_job_submit_result){0});
 }

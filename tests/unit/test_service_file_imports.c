@@ -75,11 +75,11 @@ static void read_only_memory_is_taken(void)
 static void nothing_is_written(void)
 {
     begin();
-    struct msg_job_submit_params params = scan_of(rows_of(there, 0, 4), rows_of(source, 0, 4));
+    struct msg_job_submit_params params = rig_scan(rig_rows(there, 0, 4), rig_rows(source, 0, 4));
     CHECK_CONTAINS(refused(anna, METHOD_job_submit, &params, SCAND_INVALID),
                    "job.submit: \"output.buffer\" is 1, a file (buffer.import_file), which is only read; give a buffer "
                    "of buffer.create or buffer.import");
-    params = scan_of(rows_of(source, 50, 4), rows_of(source, 50, 4));
+    params = rig_scan(rig_rows(source, 50, 4), rig_rows(source, 50, 4));
     CHECK_CONTAINS(refused(anna, METHOD_job_submit, &params, SCAND_INVALID), "which is only read");
     end();
 }
@@ -88,7 +88,7 @@ static void offsets_are_memory(void)
 {
     begin();
     struct msg_tensor line = {.buffer = source, .shape = {400}, .shape_count = 1, .strides = {4}, .strides_count = 1};
-    struct msg_job_submit_params params = scan_of(line, line);
+    struct msg_job_submit_params params = rig_scan(line, line);
     params.output.buffer = there;
     params.axis = 0;
     params.offsets = (struct msg_tensor){
@@ -142,7 +142,7 @@ static void gaps_are_left_out(void)
         output.buffer = there;
         output.strides[0] = (int64_t)layouts[i].length * 4;
         output.strides[1] = 4;
-        struct msg_job_submit_params params = scan_of(input, output);
+        struct msg_job_submit_params params = rig_scan(input, output);
         uint32_t msgid = ask(anna, METHOD_job_submit, &params);
         rig_run_work();
         while (rig.manual.out_count > 0) {

@@ -94,9 +94,9 @@ static void coefficients_lie_in_files_too(void)
 {
     begin();
     int other = make_file(FILE_SIZE);
-    struct msg_job_submit_params params = scan_of(rows_of(source, 0, 8), rows_of(there, 0, 8));
+    struct msg_job_submit_params params = rig_scan(rig_rows(source, 0, 8), rig_rows(there, 0, 8));
     params.op = SCAND_OPERATOR_AFFINE;
-    params.coefficients = rows_of(import(anna, other, FILE_SIZE), 20, 8);
+    params.coefficients = rig_rows(import(anna, other, FILE_SIZE), 20, 8);
     close(other);
     uint32_t msgid = ask(anna, METHOD_job_submit, &params);
     rig_run_work();
@@ -124,9 +124,9 @@ static bool has_operand(const struct chunk *chunk, uint32_t number, uint64_t off
 static void an_index_lies_in_a_file_too(void)
 {
     begin();
-    struct msg_tensor output = rows_of(there, 0, 8);
+    struct msg_tensor output = rig_rows(there, 0, 8);
     output.shape[1] = 7;
-    struct msg_job_run_params params = {.input = rows_of(source, 0, 8), .output = output, .axis = 1, .steps_count = 1};
+    struct msg_job_run_params params = {.input = rig_rows(source, 0, 8), .output = output, .axis = 1, .steps_count = 1};
     const struct msg_tensor index = {.buffer = source,
                                      .offset = 4000,
                                      .dtype = SCAND_DTYPE_I32,
@@ -162,7 +162,7 @@ static void a_long_row_keeps_its_bytes(void)
         .buffer = source, .shape = {2, 3000}, .shape_count = 2, .strides = {12000, 4}, .strides_count = 2};
     struct msg_tensor output = row;
     output.buffer = there;
-    struct msg_job_submit_params params = scan_of(row, output);
+    struct msg_job_submit_params params = rig_scan(row, output);
     uint32_t msgid = ask(anna, METHOD_job_submit, &params);
     for (uint64_t i = 0; i < 2; i++) {
         rig_run_work();
@@ -215,8 +215,8 @@ static void what_an_earlier_job_writes_is_read_after_it(void)
     uint32_t msgid = ask_with(anna, METHOD_buffer_import, &params, &file, 1);
     rig_run_work();
     CHECK(answered(anna, msgid, METHOD_buffer_import, &id));
-    struct msg_job_submit_params writes = scan_of(rows_of(there, 50, 4), rows_of(id.buffer, 2, 4)),
-                                 in_place = scan_of(rows_of(source, 2, 4), rows_of(id.buffer, 2, 4));
+    struct msg_job_submit_params writes = rig_scan(rig_rows(there, 50, 4), rig_rows(id.buffer, 2, 4)),
+                                 in_place = rig_scan(rig_rows(source, 2, 4), rig_rows(id.buffer, 2, 4));
     uint32_t first = ask(anna, METHOD_job_submit, &writes), second = submit(0, 4), other = submit(6, 4);
     CHECK_EQ(rig.work_count, 0); /* the other writes where the second is to */
     rig_complete(0, 0);
@@ -236,7 +236,7 @@ static void urgent_jobs_are_read_first(void)
 {
     begin();
     submit(0, CHUNK_ROWS);
-    struct msg_job_submit_params params = scan_of(rows_of(source, 0, 4), rows_of(there, 40, 4));
+    struct msg_job_submit_params params = rig_scan(rig_rows(source, 0, 4), rig_rows(there, 40, 4));
     rig.service.loads.most = 2; /* one for a user */
     for (unsigned i = 0; i < 3; i++) {
         params.output.offset = (40 + 4 * i) * RIG_ROW_BYTES;
@@ -268,7 +268,7 @@ static void a_read_that_hangs_holds_up_nobody(void)
     REQUIRE(rig.work_count == hung + 1);
     rig_help(rig_pop_work(hung));
     CHECK(answered(bert, msgid, METHOD_buffer_import_file, &id));
-    struct msg_job_submit_params params = scan_of(rows_of(id.buffer, 0, 4), rows_of(memory, 0, 4));
+    struct msg_job_submit_params params = rig_scan(rig_rows(id.buffer, 0, 4), rig_rows(memory, 0, 4));
     msgid = ask(bert, METHOD_job_submit, &params);
     REQUIRE(rig.work_count == hung + 1);
     while (rig.work_count > hung)
@@ -286,7 +286,7 @@ static void readers_are_shared_out(void)
     rig.service.readers.most = LIMIT_READERS;
     rig.service.readers.each = LIMIT_USER_READERS;
     for (uint64_t i = 0; i < 8; i++) {
-        struct msg_job_submit_params params = scan_of(rows_of(source, 0, 12), rows_of(there, 12 * i, 12));
+        struct msg_job_submit_params params = rig_scan(rig_rows(source, 0, 12), rig_rows(there, 12 * i, 12));
         ask(anna, METHOD_job_submit, &params);
     }
     CHECK_EQ(rig.work_count, LIMIT_USER_READERS);
@@ -299,7 +299,7 @@ static void loads_and_memory_are_shared_out(void)
 {
     begin();
     for (uint64_t i = 0; i < 20; i++) {
-        struct msg_job_submit_params params = scan_of(rows_of(source, 0, 4), rows_of(there, 4 * i, 4));
+        struct msg_job_submit_params params = rig_scan(rig_rows(source, 0, 4), rig_rows(there, 4 * i, 4));
         ask(anna, METHOD_job_submit, &params);
     }
     CHECK_EQ(rig.service.loads.used, LIMIT_USER_FED); /* a load for each */
@@ -330,7 +330,7 @@ static void loads_and_memory_are_shared_out(void)
 static void a_file_that_ends_early_fails_its_job_alone(void)
 {
     begin();
-    struct msg_job_submit_params params = scan_of(rows_of(there, 50, 4), rows_of(there, 50, 4));
+    struct msg_job_submit_params params = rig_scan(rig_rows(there, 50, 4), rig_rows(there, 50, 4));
     uint32_t other = ask(anna, METHOD_job_submit, &params), msgid = submit(0, 48);
     CHECK_EQ(ftruncate(file, 5 * RIG_ROW_BYTES + 12), 0);
     rig_run_work();
@@ -433,7 +433,7 @@ static void a_client_goes_meanwhile(void)
 static void a_deadline_passes_while_it_is_read(void)
 {
     begin();
-    struct msg_job_submit_params params = scan_of(rows_of(source, 0, 4), rows_of(there, 0, 4));
+    struct msg_job_submit_params params = rig_scan(rig_rows(source, 0, 4), rig_rows(there, 0, 4));
     params.deadline_ms = 10;
     uint32_t msgid = ask(anna, METHOD_job_submit, &params);
     rig_pass(20000);

@@ -9,27 +9,10 @@
 
 #define CANCELLED "job.submit: cancelled by its client"
 
-/* Rows of 100 samples of f32, one after the other. */
-static struct msg_tensor rows_of(uint64_t buffer, uint64_t rows, uint64_t offset)
-{
-    return (struct msg_tensor){.buffer = buffer,
-                               .offset = offset,
-                               .shape = {rows, 100},
-                               .shape_count = 2,
-                               .strides = {RIG_ROW_BYTES, 4},
-                               .strides_count = 2};
-}
-
-static struct msg_job_submit_params scan_of(struct msg_tensor input, struct msg_tensor output)
-{
-    return (struct msg_job_submit_params){.input = input, .output = output, .axis = 1, .passes_count = 1};
-}
-
 /* Submits rows of `buffer` from a first row on, to be scanned in place. Four rows are a chunk. */
-static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t rows, uint64_t first)
+static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t first, uint64_t rows)
 {
-    struct msg_tensor tensor = rows_of(buffer, rows, first * RIG_ROW_BYTES);
-    struct msg_job_submit_params params = scan_of(tensor, tensor);
+    const struct msg_job_submit_params params = rig_scan_in_place(rig_rows(buffer, first, rows));
     return ask(user, METHOD_job_submit, &params);
 }
 
@@ -72,7 +55,7 @@ static void jobs_run_in_chunks(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t msgid = submit(user, buffer, 10, 3);
+    uint32_t msgid = submit(user, buffer, 3, 10);
     CHECK_EQ(rig.manual.out_count, 2);
     CHECK_EQ(out(0)->first, 0);
     CHECK_EQ(out(1)->first, 4);
@@ -96,8 +79,8 @@ static void results_carry_times(void)
     uint64_t buffer;
     struct msg_job_submit_result result;
     struct caller *user = begin_with_buffer(&buffer);
-    submit(user, buffer, 8, 0);
-    uint32_t msgid = submit(user, buffer, 4, 8); /* nothing is free for it yet */
+    submit(user, buffer, 0, 8);
+    uint32_t msgid = submit(user, buffer, 8, 4); /* nothing is free for it yet */
     rig.now_us += 30;
     rig_complete(0, 0);
     rig.now_us += 400;
@@ -115,15 +98,15 @@ static void jobs_are_counted(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    submit(user, buffer, 10, 0);
+    submit(user, buffer, 0, 10);
     CHECK_EQ(rig.service.stats.jobs_open, 1);
     rig_complete_all();
-    submit(user, buffer, 10, 0);
+    submit(user, buffer, 0, 10);
     rig_complete(0, -EIO);
     rig_complete_all();
     while (!is_silent(user)) /* what comes next is not for want of that one's answer */
         ;
-    cancel(user, submit(user, buffer, 10, 0));
+    cancel(user, submit(user, buffer, 0, 10));
     rig_complete_all();
     CHECK_EQ(rig.service.stats.jobs_submitted, 3);
     CHECK_EQ(rig.service.stats.jobs_done, 1);
@@ -140,10 +123,10 @@ static void jobs_of_nothing(void)
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
     CHECK(done(user, submit(user, buffer, 0, 0)));
-    CHECK(done(user, submit(user, buffer, 0, UINT64_MAX / RIG_ROW_BYTES)));
-    struct msg_tensor tensor = rows_of(buffer, 10, 0);
+    CHECK(done(user, submit(user, buffer, UINT64_MAX / RIG_ROW_BYTES, 0)));
+    struct msg_tensor tensor = rig_rows(buffer, 0, 10);
     tensor.shape[1] = 0;
-    struct msg_job_submit_params params = scan_of(tensor, tensor);
+    struct msg_job_submit_params params = rig_scan_in_place(tensor);
     CHECK(granted(user, METHOD_job_submit, &params, NULL));
     CHECK_EQ(rig.manual.started, 0);
     CHECK_EQ(rig.service.stats.jobs_done, 3);
@@ -155,7 +138,7 @@ static void jobs_on_the_device(void)
     uint64_t host;
     struct caller *user = begin_with_buffer(&host);
     uint64_t device = user_create(user, 10 * RIG_ROW_BYTES, SCAND_PLACE_DEVICE);
-    struct msg_job_submit_params params = scan_of(rows_of(host, 2, 0), rows_of(device, 2, 0));
+    struct msg_job_submit_params params = rig_scan(rig_rows(host, 0, 2), rig_rows(device, 0, 2));
     uint32_t msgid = ask(user, METHOD_job_submit, &params);
     CHECK_EQ(out(0)->spans[OPERAND_INPUT].place, SCAND_PLACE_HOST);
     CHECK_EQ(out(0)->spans[OPERAND_OUTPUT].place, SCAND_PLACE_DEVICE);
@@ -178,7 +161,7 @@ static void wrong_shapes(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_submit_params good = scan_of(rows_of(buffer, 10, 0), rows_of(buffer, 10, 0)), bad = good;
+    struct msg_job_submit_params good = rig_scan_in_place(rig_rows(buffer, 0, 10)), bad = good;
     bad.axis = 3;
     CHECK_CONTAINS(submit_refused(user, &bad, SCAND_INVALID), "\"axis\" is 3; a tensor of 2 dimensions has 0 to 1");
     bad = good, bad.input.strides_count = 1;
@@ -204,7 +187,7 @@ static void outside_the_buffer(void)
     const uint64_t edge = UINT64_C(1) << 63, edges[] = {edge - 1, edge, edge + 1, UINT64_MAX};
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_submit_params good = scan_of(rows_of(buffer, 10, 0), rows_of(buffer, 10, 0)), bad = good;
+    struct msg_job_submit_params good = rig_scan_in_place(rig_rows(buffer, 0, 10)), bad = good;
     bad.input.offset = 90 * RIG_ROW_BYTES + 1;
     CHECK_CONTAINS(submit_refused(user, &bad, SCAND_INVALID), "\"input\" ends at byte 40001, but its buffer has 40000");
     bad = good, bad.output.strides[0] = -RIG_ROW_BYTES;
@@ -230,12 +213,12 @@ static void unknown_buffers(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer), *other = user_greet(ANNA);
-    struct msg_job_submit_params params = scan_of(rows_of(buffer, 1, 0), rows_of(7, 1, 0));
+    struct msg_job_submit_params params = rig_scan(rig_rows(buffer, 0, 1), rig_rows(7, 0, 1));
     CHECK_CONTAINS(submit_refused(user, &params, SCAND_NOT_FOUND),
                    "\"output.buffer\" is 7; this connection has no such buffer");
-    params = scan_of(rows_of(0, 1, 0), rows_of(buffer, 1, 0));
+    params = rig_scan(rig_rows(0, 0, 1), rig_rows(buffer, 0, 1));
     CHECK_CONTAINS(submit_refused(user, &params, SCAND_NOT_FOUND), "\"input.buffer\" is 0");
-    params = scan_of(rows_of(buffer, 1, 0), rows_of(buffer, 1, 0));
+    params = rig_scan_in_place(rig_rows(buffer, 0, 1));
     CHECK_CONTAINS(submit_refused(other, &params, SCAND_NOT_FOUND), "\"input.buffer\" is 1"); /* another connection's */
     rig_end();
 }
@@ -247,7 +230,7 @@ static void buffers_that_are_not_ready(void)
     struct caller *user = user_greet(ANNA);
     uint32_t msgid =
         ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){.size = 4000, .place = SCAND_PLACE_DEVICE});
-    struct msg_job_submit_params params = scan_of(rows_of(1, 1, 0), rows_of(1, 1, 0));
+    struct msg_job_submit_params params = rig_scan_in_place(rig_rows(1, 0, 1));
     CHECK_CONTAINS(submit_refused(user, &params, SCAND_NOT_FOUND), "no such buffer");
     rig_run_work();
     CHECK(answered(user, msgid, METHOD_buffer_create, NULL));
@@ -258,14 +241,14 @@ static void msgids_of_open_jobs(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t first = submit(user, buffer, 10, 0);
+    uint32_t first = submit(user, buffer, 0, 10);
     user->last_msgid = first - 1;
-    submit(user, buffer, 10, 50);
+    submit(user, buffer, 50, 10);
     CHECK_CONTAINS(refusal(user, first, SCAND_INVALID), "msgid 3 is that of a job that still runs; use another");
     rig_complete_all();
     CHECK(done(user, first));
     user->last_msgid = first - 1;
-    CHECK_EQ(submit(user, buffer, 10, 0), first);
+    CHECK_EQ(submit(user, buffer, 0, 10), first);
     rig_complete_all();
     CHECK(done(user, first));
     rig_end();
@@ -276,23 +259,23 @@ static void full_queues_are_busy(void)
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer), *other = user_greet(BERT);
     uint64_t others = user_create(other, 4000, SCAND_PLACE_HOST);
-    uint32_t first = submit(user, buffer, 1, 0);
+    uint32_t first = submit(user, buffer, 0, 1);
     for (int i = 1; i < LIMIT_CLIENT_JOBS; i++)
-        submit(user, buffer, 1, 0);
-    uint32_t msgid = submit(user, buffer, 1, 0);
+        submit(user, buffer, 0, 1);
+    uint32_t msgid = submit(user, buffer, 0, 1);
     struct answer answer = next_answer(user, NULL, NULL);
     CHECK(answer.failed && answer.msgid == msgid && answer.failure.code == SCAND_BUSY);
     CHECK_CONTAINS(answer.failure.message,
                    "256 jobs of this connection and 256 in all are waiting; at most 256 and 4096 may");
     CHECK(answer.failure.retry_ms > 0);
-    submit(other, others, 1, 0);
+    submit(other, others, 0, 1);
     rig.service.stats.jobs_open += LIMIT_JOBS - LIMIT_CLIENT_JOBS - 1;
-    CHECK_CONTAINS(refusal(other, submit(other, others, 1, 0), SCAND_BUSY),
+    CHECK_CONTAINS(refusal(other, submit(other, others, 0, 1), SCAND_BUSY),
                    "1 jobs of this connection and 4096 in all");
     rig.service.stats.jobs_open -= LIMIT_JOBS - LIMIT_CLIENT_JOBS - 1;
     rig_complete(0, 0);
     CHECK(done(user, first));
-    submit(user, buffer, 1, 0);
+    submit(user, buffer, 0, 1);
     rig_complete_all();
     CHECK_EQ(rig.service.stats.jobs_done, LIMIT_CLIENT_JOBS + 2);
     rig_end();
@@ -311,7 +294,7 @@ static void full_of_offsets_is_busy(void)
     uint64_t *offsets = client_find_buffer(user->client, counts)->span.base;
     offsets[LIMIT_RAGGED_ROWS] = 100;
     struct msg_tensor line = {.buffer = buffer, .shape = {100}, .shape_count = 1, .strides = {4}, .strides_count = 1};
-    struct msg_job_submit_params params = scan_of(line, line);
+    struct msg_job_submit_params params = rig_scan(line, line);
     params.axis = 0;
     params.offsets = (struct msg_tensor){.buffer = counts, .dtype = SCAND_DTYPE_U64, .shape_count = 1};
     params.offsets.shape[0] = LIMIT_RAGGED_ROWS + 1;
@@ -336,7 +319,7 @@ static void cancel_queued(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t running = submit(user, buffer, 8, 0), queued = submit(user, buffer, 10, 50);
+    uint32_t running = submit(user, buffer, 0, 8), queued = submit(user, buffer, 50, 10);
     uint32_t request = cancel(user, queued);
     CHECK_CONTAINS(refusal(user, queued, SCAND_CANCELLED), CANCELLED);
     CHECK(answered(user, request, METHOD_job_cancel, NULL));
@@ -350,7 +333,7 @@ static void cancel_running(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t job = submit(user, buffer, 50, 0), request = cancel(user, job);
+    uint32_t job = submit(user, buffer, 0, 50), request = cancel(user, job);
     CHECK(answered(user, request, METHOD_job_cancel, NULL));
     CHECK(is_silent(user)); /* its chunks still write */
     CHECK(answered(user, cancel(user, job), METHOD_job_cancel, NULL));
@@ -368,7 +351,7 @@ static void cancel_then_failure(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t job = submit(user, buffer, 8, 0), request = cancel(user, job);
+    uint32_t job = submit(user, buffer, 0, 8), request = cancel(user, job);
     CHECK(answered(user, request, METHOD_job_cancel, NULL));
     rig_complete(0, -EIO);
     rig_complete(0, -EIO);
@@ -381,7 +364,7 @@ static void cancel_unknown(void)
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer), *other = user_greet(ANNA);
     CHECK_CONTAINS(cancel_refused(user, 77), "job.cancel: \"job\" is 77; no such job of this connection");
-    uint32_t job = submit(user, buffer, 1, 0);
+    uint32_t job = submit(user, buffer, 0, 1);
     CHECK_CONTAINS(cancel_refused(other, job), "no such job"); /* another connection's */
     rig_complete_all();
     CHECK(done(user, job));
@@ -397,7 +380,7 @@ static void progress_is_told_when_asked_for(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_submit_params params = scan_of(rows_of(buffer, 10, 0), rows_of(buffer, 10, 0));
+    struct msg_job_submit_params params = rig_scan_in_place(rig_rows(buffer, 0, 10));
     params.progress = 1;
     uint32_t msgid = ask(user, METHOD_job_submit, &params);
     for (uint64_t rows = 4; rows <= 8; rows += 4) {
@@ -419,7 +402,7 @@ static void progress_does_not_pile_up(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_submit_params params = scan_of(rows_of(buffer, 100, 0), rows_of(buffer, 100, 0));
+    struct msg_job_submit_params params = rig_scan_in_place(rig_rows(buffer, 0, 100));
     params.progress = 1;
     uint32_t msgid = ask(user, METHOD_job_submit, &params);
     rig_complete_all();
@@ -442,7 +425,7 @@ static void ending_is_told_when_asked_for(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_submit_params params = scan_of(rows_of(buffer, 12, 0), rows_of(buffer, 12, 0));
+    struct msg_job_submit_params params = rig_scan_in_place(rig_rows(buffer, 0, 12));
     params.ending = 1;
     rig.manual.device.info.spin_us = 1;
     uint32_t msgid = ask(user, METHOD_job_submit, &params);
@@ -452,7 +435,7 @@ static void ending_is_told_when_asked_for(void)
     CHECK(is_ending(user, msgid));
     rig_complete(0, 0);
     CHECK(done(user, msgid));
-    params.input = params.output = rows_of(buffer, 4, 0);
+    params.input = params.output = rig_rows(buffer, 0, 4);
     msgid = ask(user, METHOD_job_submit, &params);
     CHECK(is_ending(user, msgid));
     rig_complete(0, 0);
@@ -475,9 +458,9 @@ static void clients_take_turns(void)
     uint64_t buffer;
     struct caller *anna = begin_with_buffer(&buffer), *bert = user_greet(BERT);
     uint64_t berts = user_create(bert, 100 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
-    submit(anna, buffer, 100, 0);
-    submit(anna, buffer, 100, 0);
-    uint32_t msgid = submit(bert, berts, 16, 0);
+    submit(anna, buffer, 0, 100);
+    submit(anna, buffer, 0, 100);
+    uint32_t msgid = submit(bert, berts, 0, 16);
     CHECK(rig_owner(0) == anna->client && rig_owner(1) == anna->client);
     rig_complete(0, 0);
     CHECK(rig_owner(1) == bert->client); /* before all that is left of Anna's */
@@ -492,7 +475,7 @@ static void jobs_apart_overlap(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t first = submit(user, buffer, 4, 0), second = submit(user, buffer, 4, 4);
+    uint32_t first = submit(user, buffer, 0, 4), second = submit(user, buffer, 4, 4);
     CHECK_EQ(rig.manual.out_count, 2);
     rig_complete(1, 0);
     CHECK(done(user, second));
@@ -505,8 +488,8 @@ static void jobs_that_touch_wait(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t first = submit(user, buffer, 4, 0), second = submit(user, buffer, 4, 3),
-             third = submit(user, buffer, 4, 50);
+    uint32_t first = submit(user, buffer, 0, 4), second = submit(user, buffer, 3, 4),
+             third = submit(user, buffer, 50, 4);
     CHECK_EQ(rig.manual.out_count, 1);
     rig_complete(0, 0);
     CHECK(done(user, first));
@@ -521,7 +504,7 @@ static void readers_of_the_same_overlap(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_submit_params params = scan_of(rows_of(buffer, 4, 0), rows_of(buffer, 4, 10 * RIG_ROW_BYTES));
+    struct msg_job_submit_params params = rig_scan(rig_rows(buffer, 0, 4), rig_rows(buffer, 10, 4));
     uint32_t first = ask(user, METHOD_job_submit, &params);
     params.output.offset = 20 * RIG_ROW_BYTES;
     uint32_t second = ask(user, METHOD_job_submit, &params);
@@ -537,10 +520,10 @@ static void jobs_wait_for_cancelled_ones(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_tensor tensor = rows_of(buffer, 4, 0);
-    struct msg_job_submit_params params = scan_of(tensor, tensor);
+    struct msg_tensor tensor = rig_rows(buffer, 0, 4);
+    struct msg_job_submit_params params = rig_scan_in_place(tensor);
     params.after_failure = 1;
-    uint32_t first = submit(user, buffer, 20, 0), second = ask(user, METHOD_job_submit, &params),
+    uint32_t first = submit(user, buffer, 0, 20), second = ask(user, METHOD_job_submit, &params),
              request = cancel(user, first);
     CHECK(answered(user, request, METHOD_job_cancel, NULL));
     rig_complete(0, 0);
@@ -561,7 +544,7 @@ static void device_failures(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t msgid = submit(user, buffer, 50, 0), next = submit(user, buffer, 4, 60);
+    uint32_t msgid = submit(user, buffer, 0, 50), next = submit(user, buffer, 60, 4);
     rig_complete(1, -EIO);
     rig_complete(0, 0); /* the rest of the job is not started */
     CHECK_CONTAINS(refusal(user, msgid, SCAND_DEVICE),
@@ -569,7 +552,7 @@ static void device_failures(void)
     CHECK_EQ(rig.manual.out_count, 1);
     rig_complete(0, 0);
     CHECK(done(user, next));
-    msgid = submit(user, buffer, 4, 0);
+    msgid = submit(user, buffer, 0, 4);
     rig_complete(0, -EOWNERDEAD);
     CHECK_CONTAINS(refusal(user, msgid, SCAND_LOST), "the device failed on rows 0 to 3");
     rig_end();
@@ -580,11 +563,11 @@ static void chunks_that_cannot_start(void)
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
     manual_fail(&rig.manual, MANUAL_START, 1, -ENOMEM);
-    uint32_t msgid = submit(user, buffer, 50, 0);
+    uint32_t msgid = submit(user, buffer, 0, 50);
     rig_collect();
     rig_complete_all();
     CHECK_CONTAINS(refusal(user, msgid, SCAND_NO_MEMORY), "the device failed on rows 0 to 3");
-    msgid = submit(user, buffer, 4, 0);
+    msgid = submit(user, buffer, 0, 4);
     rig_complete_all();
     CHECK(done(user, msgid));
     rig_end();
@@ -598,8 +581,8 @@ static void gone_with_queued_and_running_jobs(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer), *other = user_greet(ANNA);
-    submit(user, buffer, 50, 0);
-    submit(user, buffer, 50, 0);
+    submit(user, buffer, 0, 50);
+    submit(user, buffer, 0, 50);
     user_close(user);
     CHECK_EQ(rig.service.stats.jobs_open, 1);
     CHECK_EQ(rig.service.stats.buffers_open, 1);
@@ -639,8 +622,8 @@ static void gone_with_everything_under_way(void)
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
     uint64_t device = user_create(user, 100 * RIG_ROW_BYTES, SCAND_PLACE_DEVICE);
-    submit(user, device, 50, 0);
-    submit(user, buffer, 50, 0);
+    submit(user, device, 0, 50);
+    submit(user, buffer, 0, 50);
     ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){.size = 4000, .place = SCAND_PLACE_DEVICE});
     CHECK_EQ(rig.work_count, 1);
     user_close(user);
@@ -659,7 +642,7 @@ static void released_while_in_use(void)
     struct caller *user = user_greet(ANNA);
     uint64_t device = user_create(user, 100 * RIG_ROW_BYTES, SCAND_PLACE_DEVICE);
     uint64_t host = user_create(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST);
-    struct msg_job_submit_params params = scan_of(rows_of(host, 20, 0), rows_of(device, 20, 0));
+    struct msg_job_submit_params params = rig_scan(rig_rows(host, 0, 20), rig_rows(device, 0, 20));
     uint32_t msgid = ask(user, METHOD_job_submit, &params), queued = ask(user, METHOD_job_submit, &params);
     CHECK(granted(user, METHOD_buffer_release, &(struct msg_buffer_id){device}, NULL));
     CHECK(granted(user, METHOD_buffer_release, &(struct msg_buffer_id){host}, NULL));
@@ -685,10 +668,10 @@ static void draining_waits_for_jobs(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t running = submit(user, buffer, 8, 0), queued = submit(user, buffer, 8, 0);
+    uint32_t running = submit(user, buffer, 0, 8), queued = submit(user, buffer, 0, 8);
     service_drain(&rig.service);
     CHECK_EQ(rig.drained, 0);
-    CHECK_CONTAINS(refusal(user, submit(user, buffer, 1, 0), SCAND_DRAINING),
+    CHECK_CONTAINS(refusal(user, submit(user, buffer, 0, 1), SCAND_DRAINING),
                    "takes no more jobs, it is about to stop");
     rig_complete(0, 0);
     rig_complete(0, 0);
@@ -704,8 +687,8 @@ static void draining_ends_with_a_client(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    submit(user, buffer, 50, 0);
-    submit(user, buffer, 50, 0);
+    submit(user, buffer, 0, 50);
+    submit(user, buffer, 0, 50);
     service_drain(&rig.service);
     user_close(user);
     CHECK_EQ(rig.drained, 0);

@@ -14,26 +14,18 @@ struct want {
 };
 
 /* Rows of 100 samples of `buffer` from a first one on, in place. Four rows are a chunk; two chunks fit the device. */
-static struct msg_job_submit_params params_of(uint64_t buffer, uint64_t rows, uint64_t first, struct want want)
+static struct msg_job_submit_params params_of(uint64_t buffer, uint64_t first, uint64_t rows, struct want want)
 {
-    struct msg_tensor tensor = {.buffer = buffer,
-                                .offset = first * RIG_ROW_BYTES,
-                                .shape = {rows, 100},
-                                .shape_count = 2,
-                                .strides = {RIG_ROW_BYTES, 4},
-                                .strides_count = 2};
-    return (struct msg_job_submit_params){.input = tensor,
-                                          .output = tensor,
-                                          .axis = 1,
-                                          .passes_count = 1,
-                                          .priority = want.priority,
-                                          .deadline_ms = want.deadline_ms,
-                                          .after_failure = want.after_failure};
+    struct msg_job_submit_params params = rig_scan_in_place(rig_rows(buffer, first, rows));
+    params.priority = want.priority;
+    params.deadline_ms = want.deadline_ms;
+    params.after_failure = want.after_failure;
+    return params;
 }
 
-static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t rows, uint64_t first, struct want want)
+static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t first, uint64_t rows, struct want want)
 {
-    struct msg_job_submit_params params = params_of(buffer, rows, first, want);
+    struct msg_job_submit_params params = params_of(buffer, first, rows, want);
     return ask(user, METHOD_job_submit, &params);
 }
 
@@ -62,9 +54,9 @@ static void late_jobs_fail(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t first = submit(user, buffer, 8, 0, any);
+    uint32_t first = submit(user, buffer, 0, 8, any);
     CHECK(rig.wake_us == UINT64_MAX);
-    uint32_t nine = submit(user, buffer, 4, 20, within_9_ms), five = submit(user, buffer, 4, 10, within_5_ms);
+    uint32_t nine = submit(user, buffer, 20, 4, within_9_ms), five = submit(user, buffer, 10, 4, within_5_ms);
     CHECK_EQ(rig.wake_us, rig.now_us + 5000);
     rig_pass(4999);
     CHECK(is_silent(user));
@@ -88,7 +80,7 @@ static void started_jobs_go_on(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t first = submit(user, buffer, 8, 0, any), second = submit(user, buffer, 100, 10, within_5_ms);
+    uint32_t first = submit(user, buffer, 0, 8, any), second = submit(user, buffer, 10, 100, within_5_ms);
     rig.now_us += 4999;
     rig_complete(0, 0);
     CHECK_EQ(rig.manual.out_count, 2);
@@ -106,8 +98,8 @@ static void nothing_starts_late(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t first = submit(user, buffer, 8, 0, any), late = submit(user, buffer, 4, 10, within_5_ms),
-             next = submit(user, buffer, 4, 20, any);
+    uint32_t first = submit(user, buffer, 0, 8, any), late = submit(user, buffer, 10, 4, within_5_ms),
+             next = submit(user, buffer, 20, 4, any);
     rig.now_us += 5000;
     rig_complete(0, 0);
     CHECK_CONTAINS(refusal(user, late, SCAND_DEADLINE), EXPIRED);
@@ -122,8 +114,8 @@ static void early_calls_are_repeated(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    submit(user, buffer, 8, 0, any);
-    uint32_t late = submit(user, buffer, 4, 10, within_5_ms);
+    submit(user, buffer, 0, 8, any);
+    uint32_t late = submit(user, buffer, 10, 4, within_5_ms);
     uint64_t at_us = rig.wake_us;
     rig.now_us += 4999;
     rig.wake_us = 0;
@@ -140,7 +132,7 @@ static void late_jobs_make_way(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t first = submit(user, buffer, 4, 0, any), late = submit(user, buffer, 8, 0, within_5_ms),
+    uint32_t first = submit(user, buffer, 0, 4, any), late = submit(user, buffer, 0, 8, within_5_ms),
              next = submit(user, buffer, 4, 4, whatever);
     CHECK_EQ(rig.manual.out_count, 1);
     rig_pass(5000);
@@ -156,9 +148,9 @@ static void deadlines_of_jobs_that_are_gone(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer), *other = user_greet(BERT);
-    submit(user, buffer, 100, 0, any);
-    uint32_t late = submit(user, buffer, 4, 100, within_5_ms);
-    submit(user, buffer, 4, 110, within_5_ms);
+    submit(user, buffer, 0, 100, any);
+    uint32_t late = submit(user, buffer, 100, 4, within_5_ms);
+    submit(user, buffer, 110, 4, within_5_ms);
     ask(user, METHOD_job_cancel, &(struct msg_job_id){.job = late});
     CHECK_CONTAINS(refusal(user, late, SCAND_CANCELLED), "cancelled by its client");
     user_close(user);
@@ -173,7 +165,7 @@ static void late_jobs_end_a_drain(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t first = submit(user, buffer, 4, 0, any), late = submit(user, buffer, 4, 0, within_5_ms);
+    uint32_t first = submit(user, buffer, 0, 4, any), late = submit(user, buffer, 0, 4, within_5_ms);
     service_drain(&rig.service);
     rig_pass(5000);
     CHECK_CONTAINS(refusal(user, late, SCAND_DEADLINE), EXPIRED);
@@ -188,7 +180,7 @@ static void deadlines_out_of_range(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_submit_params params = params_of(buffer, 4, 0, any);
+    struct msg_job_submit_params params = params_of(buffer, 0, 4, any);
     params.deadline_ms = LIMIT_DEADLINE_MS + 1;
     CHECK_CONTAINS(refused(user, METHOD_job_submit, &params, SCAND_INVALID),
                    "job.submit: field \"deadline_ms\" is 86400001; allowed: 0 to 86400000");
@@ -208,8 +200,8 @@ static void urgent_jobs_overtake(void)
     uint64_t buffer;
     struct caller *anna = begin_with_buffer(&buffer), *again = user_greet(ANNA);
     uint64_t agains = user_create(again, 8 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
-    uint32_t first = submit(anna, buffer, 8, 0, any), later = submit(anna, buffer, 4, 10, low);
-    uint32_t normal = submit(anna, buffer, 4, 20, any), urgent = submit(again, agains, 4, 0, high);
+    uint32_t first = submit(anna, buffer, 0, 8, any), later = submit(anna, buffer, 10, 4, low);
+    uint32_t normal = submit(anna, buffer, 20, 4, any), urgent = submit(again, agains, 0, 4, high);
     rig_complete(0, 0);
     CHECK(rig_owner(1) == again->client);
     rig_complete(0, 0);
@@ -229,8 +221,8 @@ static void others_keep_their_share(void)
     uint64_t buffer;
     struct caller *anna = begin_with_buffer(&buffer), *bert = user_greet(BERT);
     uint64_t berts = user_create(bert, 100 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
-    submit(anna, buffer, 200, 0, high);
-    uint32_t msgid = submit(bert, berts, 80, 0, low);
+    submit(anna, buffer, 0, 200, high);
+    uint32_t msgid = submit(bert, berts, 0, 80, low);
     for (int i = 0; i < 44; i++)
         rig_complete(0, 0);
     CHECK(done(bert, msgid));
@@ -243,9 +235,9 @@ static void cancel_what_is_needed(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    uint32_t first = submit(user, buffer, 8, 0, any), needed = submit(user, buffer, 8, 20, low);
-    submit(user, buffer, 8, 40, any);
-    uint32_t urgent = submit(user, buffer, 8, 24, urgently_whatever);
+    uint32_t first = submit(user, buffer, 0, 8, any), needed = submit(user, buffer, 20, 8, low);
+    submit(user, buffer, 40, 8, any);
+    uint32_t urgent = submit(user, buffer, 24, 8, urgently_whatever);
     rig_complete(0, 0);
     CHECK_EQ(((struct job *)rig.manual.out[1]->owner)->msgid, needed);
     ask(user, METHOD_job_cancel, &(struct msg_job_id){.job = needed});
@@ -266,8 +258,8 @@ static void cancel_what_is_needed(void)
 static uint32_t fill(struct caller *user, uint64_t buffer)
 {
     while (user->client->job_count < LIMIT_CLIENT_JOBS)
-        submit(user, buffer, 100, 0, any);
-    submit(user, buffer, 100, 0, any);
+        submit(user, buffer, 0, 100, any);
+    submit(user, buffer, 0, 100, any);
     struct answer answer = next_answer(user, NULL, NULL);
     CHECK(answer.failed && answer.failure.code == SCAND_BUSY);
     char said[48];
@@ -298,7 +290,7 @@ static void retries_are_bounded(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    submit(user, buffer, 100, 0, any);
+    submit(user, buffer, 0, 100, any);
     rig.manual.kernel_us = 60000000;
     rig_complete(0, 0);
     CHECK_EQ(fill(user, buffer), LIMIT_RETRY_MAX_MS);

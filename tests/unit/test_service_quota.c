@@ -48,9 +48,7 @@ static uint32_t import_asked(struct caller *user, uint64_t size_bytes)
 
 static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t rows)
 {
-    struct msg_tensor tensor = {
-        .buffer = buffer, .shape = {rows, 100}, .shape_count = 2, .strides = {RIG_ROW_BYTES, 4}, .strides_count = 2};
-    struct msg_job_submit_params params = {.input = tensor, .output = tensor, .axis = 1, .passes_count = 1};
+    const struct msg_job_submit_params params = rig_scan_in_place(rig_rows(buffer, 0, rows));
     return ask(user, METHOD_job_submit, &params);
 }
 

@@ -225,12 +225,8 @@ static uint64_t some_buffer(const struct caller *user)
 static struct msg_tensor some_tensor(uint64_t buffer)
 {
     static const uint64_t rows[] = {0, 1, 3, 10, 50};
-    return (struct msg_tensor){.buffer = buffer,
-                               .offset = below(5) * RIG_ROW_BYTES,
-                               .shape = {rows[below(5)], 100},
-                               .shape_count = 2,
-                               .strides = {RIG_ROW_BYTES, 4},
-                               .strides_count = 2};
+    const uint64_t first = below(5);
+    return rig_rows(buffer, first, rows[below(5)]);
 }
 
 static struct msg_job_submit_params some_job(const struct caller *user)
@@ -238,7 +234,7 @@ static struct msg_job_submit_params some_job(const struct caller *user)
     struct msg_tensor input = some_tensor(some_buffer(user)), output = input;
     if (below(2))
         output.buffer = some_buffer(user);
-    struct msg_job_submit_params params = {.input = input, .output = output, .axis = 1, .passes_count = 1};
+    struct msg_job_submit_params params = rig_scan(input, output);
     params.progress = below(2);
     params.priority = (uint32_t)below(SCAND_PRIORITY_COUNT);
     params.deadline_ms = below(4);

@@ -7,21 +7,10 @@
 
 #define ANNA ((uid_t)1000)
 
-/* Rows of 100 samples of f32, one after the other. */
-static struct msg_tensor rows_of(uint64_t buffer, uint64_t rows, uint64_t first)
-{
-    return (struct msg_tensor){.buffer = buffer,
-                               .offset = first * RIG_ROW_BYTES,
-                               .shape = {rows, 100},
-                               .shape_count = 2,
-                               .strides = {RIG_ROW_BYTES, 4},
-                               .strides_count = 2};
-}
-
 /* Returns the results' tensor, one element for each row. */
-static struct msg_tensor results_of(uint64_t buffer, uint64_t rows, uint64_t first)
+static struct msg_tensor results_of(uint64_t buffer, uint64_t first, uint64_t rows)
 {
-    struct msg_tensor tensor = rows_of(buffer, rows, first);
+    struct msg_tensor tensor = rig_rows(buffer, first, rows);
     tensor.shape[1] = 1;
     return tensor;
 }
@@ -62,7 +51,7 @@ static void steps_reach_the_device(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_run_params params = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), LIMIT_STEPS);
+    struct msg_job_run_params params = scans(rig_rows(buffer, 0, 2), rig_rows(buffer, 4, 2), LIMIT_STEPS);
     params.steps[1].scan.passes[0] = SCAND_PASS_BACKWARD;
     params.steps[8].scan.op = SCAND_OPERATOR_MAX;
     uint32_t msgid = ask(user, METHOD_job_run, &params);
@@ -73,7 +62,7 @@ static void steps_reach_the_device(void)
     CHECK(chunk->rows->rule.operation == SCAND_OPERATION_SCAN && chunk->steps[0].operation == OPERATION_scan);
     rig_complete_all();
     CHECK(answered(user, msgid, METHOD_job_run, NULL));
-    params = scans(rows_of(buffer, 2, 0), results_of(buffer, 2, 4), 1);
+    params = scans(rig_rows(buffer, 0, 2), results_of(buffer, 4, 2), 1);
     params.steps[0] = reduce_step(2);
     msgid = ask(user, METHOD_job_run, &params);
     REQUIRE(rig.manual.out_count == 1);
@@ -85,7 +74,7 @@ static void steps_reach_the_device(void)
 
 static struct msg_job_run_params named(const char *algorithm, uint64_t buffer)
 {
-    struct msg_job_run_params params = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), 1);
+    struct msg_job_run_params params = scans(rig_rows(buffer, 0, 2), rig_rows(buffer, 4, 2), 1);
     params.steps[0] = (union msg_step){.map = {.operation = OPERATION_map, .op = MAP_MUL, .by = 2}};
     snprintf(params.algorithm, sizeof params.algorithm, "%s", algorithm);
     return params;
@@ -128,7 +117,7 @@ static void names_of_steps_are_checked(void)
                    "\"input.dtype\" is \"f32\"; allowed with \"algorithm\" \"map-pairs\": f16");
     bad = named("map-packs", buffer);
     bad.steps[0].map.by = 0;
-    bad.steps[0].map.other = rows_of(buffer, 2, 8);
+    bad.steps[0].map.other = rig_rows(buffer, 8, 2);
     bad.steps[0].map.other.dtype = SCAND_DTYPE_F16;
     bad.steps[0].map.other.strides[1] = 2;
     CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
@@ -146,7 +135,7 @@ static void messages_name_the_step(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_run_params good = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), 3), bad = good;
+    struct msg_job_run_params good = scans(rig_rows(buffer, 0, 2), rig_rows(buffer, 4, 2), 3), bad = good;
     bad.steps[2].scan.coefficient = 2;
     CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
                    "job.run: \"steps[2].coefficient\" is for \"op\" \"affine\", but \"op\" is \"sum\"");
@@ -154,13 +143,13 @@ static void messages_name_the_step(void)
     CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
                    "job.run: \"steps[0].accumulator\" is \"exact\"; allowed with \"input.dtype\" \"f32\": auto, f32");
     bad = good, bad.steps[1].scan.op = SCAND_OPERATOR_AFFINE;
-    bad.steps[1].scan.coefficients = rows_of(buffer, 2, 8);
+    bad.steps[1].scan.coefficients = rig_rows(buffer, 8, 2);
     bad.steps[1].scan.coefficients.dtype = SCAND_DTYPE_I32;
     CHECK_CONTAINS(
         run_refused(user, &bad, SCAND_INVALID),
         "job.run: \"steps[1].coefficients.dtype\" is \"i32\"; allowed with \"output.dtype\" \"f32\": f32, f16");
     bad = good, bad.steps[0].scan.op = SCAND_OPERATOR_AFFINE;
-    bad.steps[0].scan.coefficients = rows_of(buffer, 2, 5);
+    bad.steps[0].scan.coefficients = rig_rows(buffer, 5, 2);
     CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
                    "job.run: \"steps[0].coefficients\" (bytes 2000 to 2800) and \"output\" (bytes 1600 to 2400)");
     bad.steps[0].scan.coefficients.buffer = 77;
@@ -183,9 +172,9 @@ static void operands_are_bounded(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_run_params params = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), LIMIT_STEPS);
+    struct msg_job_run_params params = scans(rig_rows(buffer, 0, 2), rig_rows(buffer, 4, 2), LIMIT_STEPS);
     for (int i = 0; i < LIMIT_STEPS; i++)
-        params.steps[i].scan.coefficients = rows_of(buffer, 2, 8);
+        params.steps[i].scan.coefficients = rig_rows(buffer, 8, 2);
     CHECK_CONTAINS(run_refused(user, &params, SCAND_INVALID),
                    "job.run: \"steps[5].coefficients\" is one operand too many; allowed: 5 tensors of all steps");
     CHECK(is_silent(user) && rig.manual.started == 0);
@@ -198,9 +187,9 @@ static void operands_outside_the_buffer(void)
     static const uint64_t edges[] = {UINT64_C(1) << 63, INT64_MAX, UINT64_MAX, UINT64_C(1) << 33};
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_run_params good = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), 1), bad;
+    struct msg_job_run_params good = scans(rig_rows(buffer, 0, 2), rig_rows(buffer, 4, 2), 1), bad;
     good.steps[0].scan.op = SCAND_OPERATOR_AFFINE;
-    good.steps[0].scan.coefficients = rows_of(buffer, 2, 8);
+    good.steps[0].scan.coefficients = rig_rows(buffer, 8, 2);
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
         bad = good, bad.steps[0].scan.coefficients.offset = edges[i];
         CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID), "job.run: \"steps[0].coefficients\"");
@@ -219,12 +208,12 @@ static void operands_order_jobs(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_run_params writer = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), 1);
-    struct msg_job_run_params reader = scans(rows_of(buffer, 2, 10), rows_of(buffer, 2, 20), 2);
+    struct msg_job_run_params writer = scans(rig_rows(buffer, 0, 2), rig_rows(buffer, 4, 2), 1);
+    struct msg_job_run_params reader = scans(rig_rows(buffer, 10, 2), rig_rows(buffer, 20, 2), 2);
     reader.steps[0].scan.op = SCAND_OPERATOR_AFFINE;
-    reader.steps[0].scan.coefficients = rows_of(buffer, 2, 4);
+    reader.steps[0].scan.coefficients = rig_rows(buffer, 4, 2);
     const struct msg_job_submit_params last = {
-        .input = rows_of(buffer, 2, 20), .output = rows_of(buffer, 2, 30), .axis = 1, .passes_count = 1};
+        .input = rig_rows(buffer, 20, 2), .output = rig_rows(buffer, 30, 2), .axis = 1, .passes_count = 1};
     uint32_t first = ask(user, METHOD_job_run, &writer), second = ask(user, METHOD_job_run, &reader),
              third = ask(user, METHOD_job_submit, &last);
     for (int i = 0; i < 3; i++) {
@@ -241,10 +230,10 @@ static void operands_are_stale(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_run_params writer = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), 1);
-    struct msg_job_run_params reader = scans(rows_of(buffer, 2, 10), rows_of(buffer, 2, 20), 1);
+    struct msg_job_run_params writer = scans(rig_rows(buffer, 0, 2), rig_rows(buffer, 4, 2), 1);
+    struct msg_job_run_params reader = scans(rig_rows(buffer, 10, 2), rig_rows(buffer, 20, 2), 1);
     reader.steps[0].scan.op = SCAND_OPERATOR_AFFINE;
-    reader.steps[0].scan.coefficients = rows_of(buffer, 2, 5);
+    reader.steps[0].scan.coefficients = rig_rows(buffer, 5, 2);
     uint32_t first = ask(user, METHOD_job_run, &writer), second = ask(user, METHOD_job_run, &reader);
     rig_complete(0, -EIO);
     CHECK_CONTAINS(refusal(user, first, SCAND_DEVICE), "job.run: the device failed on rows 0 to 1");
@@ -262,9 +251,9 @@ static void values_that_cannot_be_looked_at(void)
         .buffer = buffer, .offset = 50 * RIG_ROW_BYTES, .dtype = SCAND_DTYPE_I32, .shape = {100}, .shape_count = 1};
     index.strides[0] = 4;
     index.strides_count = 1;
-    struct msg_tensor bins = rows_of(buffer, 4, 20);
+    struct msg_tensor bins = rig_rows(buffer, 20, 4);
     bins.shape[1] = 7;
-    struct msg_job_run_params params = {.input = rows_of(buffer, 4, 0), .output = bins, .axis = 1, .steps_count = 1};
+    struct msg_job_run_params params = {.input = rig_rows(buffer, 0, 4), .output = bins, .axis = 1, .steps_count = 1};
     params.steps[0] = (union msg_step){.stack = {.operation = OPERATION_stack, .bins = 7, .index = index}};
     for (unsigned i = 0; i < 2; i++) {
         const uint32_t msgid = ask(user, METHOD_job_run, &params);
@@ -284,7 +273,7 @@ static void queues_are_bounded(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_run_params params = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 0), 1);
+    struct msg_job_run_params params = scans(rig_rows(buffer, 0, 2), rig_rows(buffer, 0, 2), 1);
     for (int i = 0; i < LIMIT_CLIENT_JOBS; i++)
         ask(user, METHOD_job_run, &params);
     CHECK_CONTAINS(refused(user, METHOD_job_run, &params, SCAND_BUSY), "job.run: 256 jobs of this connection");
@@ -296,7 +285,7 @@ static void reductions_behind_other_steps(void)
 {
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
-    struct msg_job_run_params params = scans(rows_of(buffer, 10, 0), results_of(buffer, 10, 50), 2);
+    struct msg_job_run_params params = scans(rig_rows(buffer, 0, 10), results_of(buffer, 50, 10), 2);
     params.steps[1] = reduce_step(0);
     uint32_t msgid = ask(user, METHOD_job_run, &params);
     REQUIRE(rig.manual.out_count > 0);

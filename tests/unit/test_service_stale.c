@@ -17,17 +17,12 @@ struct place {
 
 static struct msg_tensor rows_of(struct place place)
 {
-    return (struct msg_tensor){.buffer = place.buffer,
-                               .offset = place.first * RIG_ROW_BYTES,
-                               .shape = {place.rows, 100},
-                               .shape_count = 2,
-                               .strides = {RIG_ROW_BYTES, 4},
-                               .strides_count = 2};
+    return rig_rows(place.buffer, place.first, place.rows);
 }
 
 static struct msg_job_submit_params scan_of(struct place from, struct place to)
 {
-    return (struct msg_job_submit_params){.input = rows_of(from), .output = rows_of(to), .axis = 1, .passes_count = 1};
+    return rig_scan(rows_of(from), rows_of(to));
 }
 
 static uint32_t submit_params(struct msg_job_submit_params params)
