@@ -11,13 +11,15 @@
 
 #include "tests/check.h"
 #include "tests/unit/fake_daemon.h"
+#include "tests/unit/open_descriptors.h"
 
 #define SAMPLES 5000 /* samples of a tensor; a buffer for it has several segments */
 #define BYTES   (SAMPLES * sizeof(float))
 
 static struct fake fake;
 static struct scand *session;
-static int descriptors_before, memfds_before;
+static size_t descriptors_before;
+static int memfds_before;
 
 /* A daemon with an empty plan. */
 static inline void rig_start(void)

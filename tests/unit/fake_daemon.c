@@ -1,6 +1,5 @@
 #include "tests/unit/fake_daemon.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -774,16 +773,6 @@ void fake_finish(struct fake *fake)
     if (fake->running)
         fake_stop(fake);
     rmdir(fake->folder);
-}
-
-int descriptors_open(void)
-{
-    int count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    while (folder && readdir(folder))
-        count++;
-    closedir(folder);
-    return count;
 }
 
 int memfds_mapped(void)

@@ -108,8 +108,7 @@ void fake_stop(struct fake *fake);
 /* Stops the fake daemon if it runs, and removes its folder. */
 void fake_finish(struct fake *fake);
 
-/* Descriptors open in this process, and memfds mapped into it. */
-int descriptors_open(void);
+/* Memfds mapped into this process. */
 int memfds_mapped(void);
 
 #endif

@@ -8,7 +8,6 @@
 #ifndef TESTS_UNIT_SERVICE_RIG_H
 #define TESTS_UNIT_SERVICE_RIG_H
 
-#include <dirent.h>
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "daemon/core/service.h"
 #include "tests/check.h"
 #include "tests/unit/device_manual.h"
+#include "tests/unit/open_descriptors.h"
 
 #define RIG_USERS     8
 #define RIG_WORK      512
@@ -112,24 +112,13 @@ static inline void rig_wake(void *context, uint64_t at_us)
     ((struct rig *)context)->wake_us = at_us;
 }
 
-static inline size_t open_fds(void)
-{
-    size_t count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    while (directory && readdir(directory))
-        count++;
-    if (directory)
-        closedir(directory);
-    return count;
-}
-
 /* A pool with `large` large segments; on each device slots chunks at a time, of rows_per_chunk rows of 100 samples. */
 static inline void rig_begin_devices(unsigned devices, uint64_t large, unsigned slots, uint64_t rows_per_chunk)
 {
     static const struct service_ops ops = {rig_start,    rig_defer,   rig_defer,  rig_output,
                                            rig_draining, rig_drained, rig_now_us, rig_wake};
     memset(&rig, 0, sizeof rig);
-    rig.fds_before = open_fds();
+    rig.fds_before = descriptors_open();
     rig.now_us = 1000;
     rig.wake_us = UINT64_MAX;
     manual_init(&rig.manual, slots, rows_per_chunk * RIG_ROW_BYTES);
@@ -276,7 +265,7 @@ static inline void rig_end(void)
     CHECK_EQ(rig.second.allocated_bytes, 0);
     CHECK_EQ(rig.manual.opened_count, 0);
     CHECK_EQ(rig.second.opened_count, 0);
-    CHECK_EQ(open_fds(), rig.fds_before);
+    CHECK_EQ(descriptors_open(), rig.fds_before);
 }
 
 /* The daemon reads what the user has sent, in as many turns as it takes. */

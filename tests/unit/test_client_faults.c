@@ -2,34 +2,21 @@
  * libscand when memory, descriptors or the socket fail: the n-th call of the system fails, n = 1, 2, ... until none
  * does, in each of the scenarios below. Each time every function succeeds or says why not, what is lost is a status,
  * the calls after it work or say why not as well, and nothing is left: no descriptor, mapping or memory of the heap.
- * Linked with --wrap for the calls below.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "tests/unit/client_rig.h"
+#include "tests/unit/failing_calls.h"
 
 #define CALLS_MAX 1000 /* calls of a scenario: more than that never end */
 #define JOBS      3
 #define BUFFERS   5
 #define RING_JOBS 70
 
-/* Counts down in the thread that sets it: the fake daemon's calls do not fail. */
-static _Thread_local int calls_left;
 static _Thread_local long pieces; /* pieces of the heap that this thread has, since it began to count */
-
-static bool call_fails(int code)
-{
-    if (calls_left == 0 || --calls_left > 0)
-        return false;
-    errno = code;
-    return true;
-}
 
 static void *counted(void *memory)
 {
@@ -37,37 +24,13 @@ static void *counted(void *memory)
     return memory;
 }
 
-#define WRAP(TYPE, NAME, PARAMETERS, ARGUMENTS, CODE, FAILURE)       \
-    TYPE __real_##NAME PARAMETERS;                                   \
-    TYPE __wrap_##NAME PARAMETERS;                                   \
-    TYPE __wrap_##NAME PARAMETERS                                    \
-    {                                                                \
-        return call_fails(CODE) ? FAILURE : __real_##NAME ARGUMENTS; \
-    }
-
-WRAP(void *, mmap, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
-     (at, size, prot, flags, fd, offset), ENOMEM, MAP_FAILED)
 WRAP(int, fstat, (int fd, struct stat *status), (fd, status), EIO, -1)
 WRAP(int, fstatfs, (int fd, struct statfs *status), (fd, status), EIO, -1)
-WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), EMFILE, -1)
-WRAP(int, ftruncate, (int fd, off_t size), (fd, size), ENOSPC, -1)
 WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), EMFILE, -1)
 WRAP(int, connect, (int fd, const struct sockaddr *address, socklen_t size), (fd, address, size), ECONNREFUSED, -1)
-WRAP(int, epoll_create1, (int flags), (flags), EMFILE, -1)
-WRAP(int, timerfd_create, (int clock, int flags), (clock, flags), EMFILE, -1)
-WRAP(int, eventfd, (unsigned count, int flags), (count, flags), EMFILE, -1)
-WRAP(int, epoll_ctl, (int epoll, int operation, int fd, struct epoll_event *event), (epoll, operation, fd, event),
-     ENOMEM, -1)
 WRAP(int, poll, (struct pollfd * fds, nfds_t count, int timeout_ms), (fds, count, timeout_ms), EINTR, -1)
 WRAP(ssize_t, recvmsg, (int fd, struct msghdr *header, int flags), (fd, header, flags), ECONNRESET, -1)
 WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *header, int flags), (fd, header, flags), EPIPE, -1)
-
-int __real_fcntl(int fd, int command, long argument);
-int __wrap_fcntl(int fd, int command, long argument);
-int __wrap_fcntl(int fd, int command, long argument)
-{
-    return call_fails(command == F_DUPFD_CLOEXEC ? EMFILE : EPERM) ? -1 : __real_fcntl(fd, command, argument);
-}
 
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);

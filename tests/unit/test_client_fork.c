@@ -124,7 +124,8 @@ static void a_child_touches_nothing(void)
 
 static void forgets_and_connects(void)
 {
-    const int descriptors = descriptors_open(), mapped = memfds_mapped();
+    const size_t descriptors = descriptors_open();
+    const int mapped = memfds_mapped();
     const int segments = (int)input->fd_count;
     scand_forget();
     CHECK_EQ(descriptors - descriptors_open(), 2 * 4 + segments); /* two sessions, a buffer */

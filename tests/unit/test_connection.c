@@ -1,7 +1,6 @@
 /* Bytes and descriptors over a socketpair: what arrives with what, what waits, what is refused. */
 #include "protocol/connection.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -11,16 +10,7 @@
 
 #include "protocol/memory.h"
 #include "tests/check.h"
-
-static size_t fds_open(void)
-{
-    size_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    while (readdir(folder))
-        count++;
-    closedir(folder);
-    return count;
-}
+#include "tests/unit/open_descriptors.h"
 
 static int sendmsg_fails; /* the errno that sendmsg fails with; 0: it does not fail */
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
@@ -243,7 +233,7 @@ static void descriptors_follow_their_messages(void)
     struct pair pair = pair_create();
     uint8_t bytes[100];
     uint64_t number = 0;
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     for (uint8_t i = 0; i < 12; i++) {
         int fds[3];
         size_t count = i % 4;
@@ -253,9 +243,9 @@ static void descriptors_follow_their_messages(void)
         for (size_t j = 0; j < count; j++)
             close(fds[j]); /* the connection has its own */
     }
-    CHECK_EQ(fds_open(), before + number);
+    CHECK_EQ(descriptors_open(), before + number);
     CHECK_EQ(connection_flush(pair.a), 0);
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
     number = 0;
     for (uint8_t i = 0; i < 12; i++) {
         const uint8_t *got;
@@ -268,7 +258,7 @@ static void descriptors_follow_their_messages(void)
     }
     CHECK_EQ(connection_fd_count(pair.b), 0);
     CHECK_EQ(connection_receive(pair.b), -EAGAIN);
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
     pair_destroy(&pair);
 }
 
@@ -313,7 +303,7 @@ static void the_most_descriptors(void)
     struct pair pair = pair_create();
     uint8_t bytes[10];
     int fds[LIMIT_MESSAGE_FDS + 1];
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     for (size_t i = 0; i <= LIMIT_MESSAGE_FDS; i++)
         fds[i] = numbered_fd(i);
     CHECK_EQ(connection_send(pair.a, blob(bytes, 10, 1), 10, fds, LIMIT_MESSAGE_FDS + 1), -EMSGSIZE);
@@ -333,7 +323,7 @@ static void the_most_descriptors(void)
         close(fds[i]);
     }
     CHECK_EQ(connection_pop_fds(pair.b, fds, 1), -EBADF);
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
     pair_destroy(&pair);
 }
 
@@ -351,27 +341,27 @@ static void more_descriptors_than_a_message_may_have(void)
 {
     int peer, fds[253];
     struct connection *connection = bare_create(&peer);
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     for (size_t i = 0; i < 253; i++)
         fds[i] = peer;
     CHECK_EQ(bare_send(peer, "\x01", 1, fds, LIMIT_MESSAGE_FDS + 1), 1);
     CHECK_EQ(connection_receive(connection), -EBADF);
-    CHECK_EQ(fds_open(), before + LIMIT_MESSAGE_FDS + 1);
+    CHECK_EQ(descriptors_open(), before + LIMIT_MESSAGE_FDS + 1);
     CHECK_EQ(bare_send(peer, "\x01", 1, fds, 253), 1);
     CHECK_EQ(connection_receive(connection), -EBADF); /* these are closed: the connection should have ended before */
     CHECK_EQ(connection_fd_count(connection), 0);
     CHECK_EQ(close_lost(connection), LIMIT_MESSAGE_FDS + 1);
     CHECK_EQ(close_lost(connection), 0);
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
     /* Two messages' worth may wait, not three. */
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(bare_send(peer, "\x01", 1, fds, LIMIT_MESSAGE_FDS), 1);
         CHECK_EQ(connection_receive(connection), i < 2 ? 1 : -EBADF);
     }
     CHECK_EQ(connection_fd_count(connection), 2 * LIMIT_MESSAGE_FDS);
-    CHECK_EQ(fds_open(), before + 3 * LIMIT_MESSAGE_FDS);
+    CHECK_EQ(descriptors_open(), before + 3 * LIMIT_MESSAGE_FDS);
     connection_destroy(connection); /* with those that nobody took */
-    CHECK_EQ(fds_open(), before - 1);
+    CHECK_EQ(descriptors_open(), before - 1);
     close(peer);
 }
 
@@ -400,7 +390,7 @@ static void no_room_for_descriptors(void)
 {
     int peer, fds[20];
     struct connection *connection = bare_create(&peer);
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     for (size_t i = 0; i < 20; i++)
         fds[i] = peer;
     struct rlimit limit, low;
@@ -416,7 +406,7 @@ static void no_room_for_descriptors(void)
         CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
         CHECK_EQ(connection_fd_count(connection), 0);
         CHECK(close_lost(connection) <= room);
-        CHECK_EQ(fds_open(), before);
+        CHECK_EQ(descriptors_open(), before);
         const uint8_t *bytes;
         size_t size;
         CHECK_EQ(connection_peek(connection, &bytes, &size), 1); /* the bytes are there */
@@ -436,7 +426,7 @@ static void no_room_to_duplicate(void)
     int fds[8];
     for (size_t i = 0; i < 8; i++)
         fds[i] = numbered_fd(i);
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     struct rlimit limit, low;
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
     low = limit;
@@ -447,13 +437,13 @@ static void no_room_to_duplicate(void)
     CHECK(!connection_has_output(pair.a));
     CHECK_EQ(connection_send(pair.a, bytes, 10, (int[]){fds[0], -1}, 2), -EBADF);
     CHECK(!connection_has_output(pair.a));
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
     CHECK_EQ(connection_send(pair.a, bytes, 10, fds, 8), 0);
-    CHECK_EQ(fds_open(), before + 8);
+    CHECK_EQ(descriptors_open(), before + 8);
     for (size_t i = 0; i < 8; i++)
         close(fds[i]);
     pair_destroy(&pair); /* with what was not sent */
-    CHECK_EQ(fds_open(), before - 8 - 2);
+    CHECK_EQ(descriptors_open(), before - 8 - 2);
 }
 
 /* A socket that takes little at once: messages, some with descriptors, arrive whole and in order all the same. */
@@ -464,7 +454,7 @@ static void partial_sends(void)
     CHECK_EQ(setsockopt(connection_fd(pair.a), SOL_SOCKET, SO_SNDBUF, &tiny, sizeof tiny), 0);
     uint64_t seed = random_seed();
     uint8_t *bytes = malloc(LIMIT_MESSAGE_BYTES);
-    size_t sizes[200], sent = 0, got = 0, again = 0, before = fds_open();
+    size_t sizes[200], sent = 0, got = 0, again = 0, before = descriptors_open();
     for (size_t i = 0; i < 200; i++)
         sizes[i] = 3 + random_next(&seed) % (i % 10 ? 300 : 30000);
     while (got < 200) {
@@ -499,7 +489,7 @@ static void partial_sends(void)
     }
     CHECK(again > 0);
     CHECK_EQ(connection_fd_count(pair.b), 0);
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
     free(bytes);
     pair_destroy(&pair);
 }
@@ -543,7 +533,7 @@ static void waiting_descriptors_are_bounded(void)
 {
     struct pair pair = pair_create();
     int fds[LIMIT_MESSAGE_FDS];
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     for (size_t i = 0; i < LIMIT_MESSAGE_FDS; i++)
         fds[i] = connection_fd(pair.b);
     uint8_t bytes[10];
@@ -552,9 +542,9 @@ static void waiting_descriptors_are_bounded(void)
         CHECK_EQ(connection_send(pair.a, bytes, 10, fds, LIMIT_MESSAGE_FDS), 0);
     CHECK_EQ(connection_send(pair.a, bytes, 10, fds, 1), -ENOBUFS);
     CHECK_EQ(connection_send(pair.a, bytes, 10, NULL, 0), 0);
-    CHECK_EQ(fds_open(), before + LIMIT_OUTBOX_FDS);
+    CHECK_EQ(descriptors_open(), before + LIMIT_OUTBOX_FDS);
     pair_destroy(&pair);
-    CHECK_EQ(fds_open(), before - 2);
+    CHECK_EQ(descriptors_open(), before - 2);
 }
 
 /* Descriptors that cannot go yet, since too many of this user are on their way, are kept, and sent by a later flush. */
@@ -665,7 +655,7 @@ static void a_peer_that_dies_with_unread_replies(void)
 
 static void descriptors_that_cannot_be_a_connection(void)
 {
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     errno = 0;
     CHECK(!connection_create(-1));
     CHECK_EQ(errno, EBADF);
@@ -674,7 +664,7 @@ static void descriptors_that_cannot_be_a_connection(void)
     REQUIRE(connection != NULL);
     CHECK_EQ(connection_receive(connection), -ENOTSOCK);
     connection_destroy(connection);
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
 }
 
 static const struct test tests[] = {
@@ -703,10 +693,10 @@ static const struct test tests[] = {
 
 int main(int argc, char **argv)
 {
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     int code = test_main(argc, argv, tests);
-    if (fds_open() != before) {
-        fprintf(stderr, "%zu descriptors before the tests, %zu after\n", before, fds_open());
+    if (descriptors_open() != before) {
+        fprintf(stderr, "%zu descriptors before the tests, %zu after\n", before, descriptors_open());
         return 1;
     }
     return code;

@@ -1,73 +1,26 @@
 /*
  * The service inside a program when memory, descriptors or threads fail: the n-th call of the system fails, n = 1, 2,
  * ... until none does. Each time every function of libscand succeeds or says why not, and no descriptor is left. Linked
- * with libscand-local's archive, and with --wrap for the calls below.
+ * with libscand-local's archive.
  */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/epoll.h>
-#include <sys/mman.h>
 
 #include <scand/scand.h>
 
 #include "tests/check.h"
+#include "tests/unit/failing_calls.h"
+#include "tests/unit/open_descriptors.h"
 
 #define CALLS_MAX 2000 /* calls of a scenario: more than that never end */
 #define SMALL     1000
 #define LARGE     200000 /* samples, of which threads take care */
 
-static _Thread_local int calls_left; /* calls left to the thread that sets this */
-
-static bool call_fails(int code)
-{
-    if (calls_left == 0 || --calls_left > 0)
-        return false;
-    errno = code;
-    return true;
-}
-
-#define WRAP(TYPE, NAME, PARAMETERS, ARGUMENTS, CODE, FAILURE)       \
-    TYPE __real_##NAME PARAMETERS;                                   \
-    TYPE __wrap_##NAME PARAMETERS;                                   \
-    TYPE __wrap_##NAME PARAMETERS                                    \
-    {                                                                \
-        return call_fails(CODE) ? FAILURE : __real_##NAME ARGUMENTS; \
-    }
-
 WRAP(void *, malloc, (size_t size), (size), ENOMEM, NULL)
 WRAP(void *, calloc, (size_t n, size_t size), (n, size), ENOMEM, NULL)
 WRAP(void *, realloc, (void *old, size_t size), (old, size), ENOMEM, NULL)
-WRAP(void *, mmap, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
-     (at, size, prot, flags, fd, offset), ENOMEM, MAP_FAILED)
-WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), EMFILE, -1)
-WRAP(int, ftruncate, (int fd, off_t size), (fd, size), ENOSPC, -1)
 WRAP(int, fallocate, (int fd, int mode, off_t offset, off_t size), (fd, mode, offset, size), ENOSPC, -1)
-WRAP(int, epoll_create1, (int flags), (flags), EMFILE, -1)
-WRAP(int, timerfd_create, (int clock, int flags), (clock, flags), EMFILE, -1)
-WRAP(int, eventfd, (unsigned count, int flags), (count, flags), EMFILE, -1)
-WRAP(int, epoll_ctl, (int epoll, int operation, int fd, struct epoll_event *event), (epoll, operation, fd, event),
-     ENOMEM, -1)
 WRAP(int, pthread_create, (pthread_t * thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument),
      (thread, attributes, run, argument), EAGAIN, EAGAIN)
-
-int __real_fcntl(int fd, int command, long argument);
-int __wrap_fcntl(int fd, int command, long argument);
-int __wrap_fcntl(int fd, int command, long argument)
-{
-    return call_fails(command == F_DUPFD_CLOEXEC ? EMFILE : EPERM) ? -1 : __real_fcntl(fd, command, argument);
-}
-
-static size_t fds_open(void)
-{
-    size_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    while (readdir(folder))
-        count++;
-    closedir(folder);
-    return count;
-}
 
 static struct scand *session;
 static int failed; /* calls of libscand */
@@ -136,7 +89,7 @@ static void each_call_fails_once(void)
 {
     scenario(); /* what libc keeps is there then */
     CHECK_EQ(failed, 0);
-    const size_t before = fds_open();
+    const size_t before = descriptors_open();
     int n = 0;
     bool all;
     do {
@@ -145,8 +98,8 @@ static void each_call_fails_once(void)
         scenario();
         all = calls_left > 0;
         calls_left = 0;
-        if (fds_open() != before) {
-            fprintf(stderr, "when call %d fails: %zu descriptors before, %zu after\n", n, before, fds_open());
+        if (descriptors_open() != before) {
+            fprintf(stderr, "when call %d fails: %zu descriptors before, %zu after\n", n, before, descriptors_open());
             check_failures++;
         }
     } while (!all && n < CALLS_MAX && check_failures == 0);

@@ -1,7 +1,6 @@
 /* Shared memory: what is sealed, what is refused, how segments are mapped. */
 #include "protocol/memory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,19 +11,10 @@
 
 #include "protocol/status.h"
 #include "tests/check.h"
+#include "tests/unit/open_descriptors.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define PAGE  4096
-
-static size_t fds_open(void)
-{
-    size_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    while (readdir(folder))
-        count++;
-    closedir(folder);
-    return count;
-}
 
 static int memfd(unsigned flags, off_t size)
 {
@@ -90,7 +80,7 @@ static void sizes_that_cannot_be(void)
 /* Memory without pages left for it is refused at once, and nothing is kept. */
 static void memory_that_is_not_there(void)
 {
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     const int codes[][2] = {{ENOSPC, -ENOMEM}, {ENOMEM, -ENOMEM}, {EIO, -EIO}};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         struct error error;
@@ -102,13 +92,13 @@ static void memory_that_is_not_there(void)
         CHECK_CONTAINS(error.message, "no memory for the 8192 bytes of the memfd: ");
         close(fd);
     }
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
 }
 
 /* Where it looks before it begins: by the time that fallocate fails, other programs have been ended. */
 static void more_memory_than_the_machine_has(void)
 {
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     struct error error;
     fallocate_fails = EIO; /* of a call that must not be */
     CHECK_EQ(memory_create(UINT64_C(1) << 46), -ENOMEM);
@@ -119,7 +109,7 @@ static void more_memory_than_the_machine_has(void)
     fallocate_fails = 0;
     CHECK_EQ(memory_accept(fd, PAGE, &error), 0);
     close(fd);
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
 }
 
 /* Linux sends a signal to who makes a file too large, which ends programs that do not expect it. */
@@ -373,14 +363,14 @@ static void mappings_that_cannot_be(void)
 /* Runs last. */
 static void no_descriptor_is_left(void)
 {
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     sizes_that_cannot_be();
     an_unsealed_memfd_is_sealed();
     unsealable_memfds_are_refused();
     what_is_no_memfd_is_refused();
     segments_follow_each_other();
     mappings_that_cannot_be();
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
 }
 
 static const struct test tests[] = {

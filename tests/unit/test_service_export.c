@@ -100,11 +100,11 @@ static void imports_by_descriptor(void)
     begin();
     struct caller *user = user_greet(ANNA);
     int fd = memfd_create("test", MFD_CLOEXEC);
-    size_t before = open_fds();
+    size_t before = descriptors_open();
     import(user, &(struct msg_buffer_import_device_params){.size = 1000, .allocation = 4096, .fds = 1}, fd);
     CHECK(rig.manual.last_ticket.fd >= 0);
     CHECK_EQ(rig.manual.last_ticket.allocation_bytes, 4096);
-    CHECK_EQ(open_fds(), before);
+    CHECK_EQ(descriptors_open(), before);
     close(fd);
     rig_end();
 }
@@ -322,7 +322,7 @@ static void exports_descriptors(void)
     struct caller *user = user_greet(ANNA);
     uint64_t buffer = create_shared(user, MIB(2) + 1, SCAND_SHARING_DESCRIPTOR);
     CHECK_EQ(rig.manual.allocated_bytes, MIB(4));
-    size_t before = open_fds();
+    size_t before = descriptors_open();
     for (int i = 0; i < 3; i++) {
         ask(user, METHOD_buffer_export, &(struct msg_buffer_id){buffer});
         rig_run_work();
@@ -331,7 +331,7 @@ static void exports_descriptors(void)
         CHECK_EQ(result.fds, 1);
         CHECK_EQ(result.handle_count, 0);
         REQUIRE(answer.fd_count == 1);
-        CHECK_EQ(open_fds(), before + 1);
+        CHECK_EQ(descriptors_open(), before + 1);
         close(answer.fds[0]);
     }
     rig_end();

@@ -547,10 +547,10 @@ static void refused_files_are_closed(void)
     int ends[2];
     begin();
     rig.service.files.most = 2; /* one for a user, which has it */
-    const size_t before = open_fds();
+    const size_t before = descriptors_open();
     for (int i = 0; i < 100; i++)
         CHECK_CONTAINS(refusal(anna, import_request(anna, file, FILE_SIZE), SCAND_QUOTA), "1 files open in buffers");
-    CHECK(rig.work_count == 0 && open_fds() == before);
+    CHECK(rig.work_count == 0 && descriptors_open() == before);
     CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
     CHECK_CONTAINS(refusal(anna, import_request(anna, ends[0], 1), SCAND_QUOTA), "1 files open in buffers");
     CHECK(rig.work_count == 1 && rig.service.readers.out == 1 && rig.service.lent_fds.used == 1);

@@ -14,6 +14,7 @@
 
 #include "protocol/status.h"
 #include "tests/check.h"
+#include "tests/unit/open_descriptors.h"
 
 static char folder[64];         /* folder of this run */
 static struct socket_file file; /* socket file that was made last */
@@ -29,16 +30,6 @@ int __wrap_listen(int fd, int backlog)
 {
     CHECK_EQ(listening ? lstat(listening, &listened) : 0, 0);
     return __real_listen(fd, backlog);
-}
-
-static size_t fds_open(void)
-{
-    size_t count = 0;
-    DIR *open_fds = opendir("/proc/self/fd");
-    while (readdir(open_fds))
-        count++;
-    closedir(open_fds);
-    return count;
 }
 
 static const char *in_folder(const char *name)
@@ -500,7 +491,7 @@ static void one_of_many_wins(void)
 
 static void no_descriptor_is_left(void)
 {
-    size_t before = fds_open();
+    size_t before = descriptors_open();
     nobody_there_is_connection_refused();
     listening_and_connecting();
     an_address_in_use_stays();
@@ -508,7 +499,7 @@ static void no_descriptor_is_left(void)
     a_lock_that_others_can_take_is_refused();
     at_its_end_a_daemon_removes_its_own_socket_alone();
     a_folder_that_cannot_be_made();
-    CHECK_EQ(fds_open(), before);
+    CHECK_EQ(descriptors_open(), before);
 }
 
 static const struct test tests[] = {
