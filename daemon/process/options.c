@@ -30,7 +30,8 @@ static const char help[] = "Usage: scand [OPTION]...\n"
 
 static const char help_end[] = "\n"
                                "SIZE is a number of bytes, or of K, M, G (powers of 1024). The default socket is\n"
-                               "$SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock, as root /run/scand/scand.sock.\n"
+                               "$SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock, else, as root,\n"
+                               "/run/scand/scand.sock.\n"
                                "Without --foreground the command returns when the daemon is ready.\n";
 
 /* Prints two lines, option and allowed values, for each setting of a section. */

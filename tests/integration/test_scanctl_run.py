@@ -258,7 +258,7 @@ class Run(ScanctlTest):
         narrow = self.write("narrow.npy", npy_header((3, 7)) + packed([1.5] * 21))
         message = r'narrow.npy: holds 3 x 7 numbers for "onto", but step 1 takes 3 x 300 beside '
         self.fail_with(65, message, "run", f'index-add index="{index}" onto="{narrow}"', self.npy, *out)
-        self.fail_with(64, r"step 1 .index-add.: onto is missing; give onto=VALUE", "run", f'index-add index="{index}"', self.npy, *out)
+        self.fail_with(64, r"step 1 .index-add.: onto is missing; give onto=FILE.npy; see", "run", f'index-add index="{index}"', self.npy, *out)
         self.assertNotIn("added.npy", self.files())
 
     def test_pipes_and_folders(self):

@@ -171,8 +171,9 @@ static int required_check(const struct parser *parser)
     for (size_t i = 0; i < step->row_count; i++) {
         if (!step->rows[i].required || step->seen >> i & 1)
             continue;
-        snprintf(why, sizeof(why), "%s is missing; give %s=VALUE%s%s", step->rows[i].name, step->rows[i].name,
-                 *step->rows[i].words ? ", of " : "", step->rows[i].words);
+        snprintf(why, sizeof(why), "%s is missing; give %s=%s%s%s", step->rows[i].name, step->rows[i].name,
+                 strcmp(step->rows[i].kind, "tensor") ? "VALUE" : "FILE.npy", *step->rows[i].words ? ", of " : "",
+                 step->rows[i].words);
         return step_fail(parser, NULL, why);
     }
     return 0;
