@@ -703,5 +703,5 @@ void failure_to_error(const struct msg_failure *failure, struct error *error)
 {
     int code = status_to_errno(failure->code);
     error_set(error, code ? code : -ENOTRECOVERABLE, "%s", failure->message);
-    error->retry_ms = (uint32_t)failure->retry_ms;
+    error->retry_ms = failure->retry_ms < LIMIT_RETRY_MAX_MS ? (uint32_t)failure->retry_ms : LIMIT_RETRY_MAX_MS;
 }

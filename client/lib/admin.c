@@ -48,6 +48,8 @@ int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row
     return SCAND_OK;
 }
 
+#define PAGES_MAX 4096 /* of a list: a daemon has some thousand jobs and events at most */
+
 /* A page of any list that comes in pages. */
 union page {
     struct msg_kernels_result kernels;
@@ -65,11 +67,17 @@ static int list_read(struct scand *daemon, enum method method, add_page *add, st
                      size_t *count, uint64_t *next)
 {
     union page page;
+    unsigned pages = 0;
     int code = rows_check(daemon, &rows);
     if (code)
         return (int)status_from_errno(code);
     do {
         struct msg_page_params params = {from};
+        if (pages++ == PAGES_MAX)
+            return (int)status_from_errno(session_fail(daemon, -EBADMSG,
+                                                       "the daemon's list goes on after %d pages: make sure that it is "
+                                                       "scand",
+                                                       PAGES_MAX));
         code = call_run(daemon, &(struct call){.method = method, .params = &params, .result = &page});
         if (code)
             return (int)status_from_errno(code);

@@ -9,14 +9,17 @@
 #include "client/lib/internal.h"
 #include "protocol/memory.h"
 
-/* Maps the descriptors once they are found to be sealed: whoever holds them cannot take the memory away any more. */
+/* Maps the descriptors once they are found to be sealed: whoever holds them cannot take the memory away any more. Only
+ * what is mapped is filled where it has holes, however large the descriptors' memory is. */
 static int buffer_map(struct scand_buffer *buffer)
 {
     struct scand *daemon = buffer->daemon;
     uint64_t segment_bytes = buffer->segment_bytes ? buffer->segment_bytes : buffer->size_bytes;
     struct stat status;
     for (size_t i = 0; i < buffer->fd_count; i++) {
-        int code = memory_accept(buffer->fds[i], segment_bytes, session_error(daemon));
+        const uint64_t left_bytes = buffer->size_bytes - i * segment_bytes;
+        int code = memory_accept(buffer->fds[i], left_bytes < segment_bytes ? left_bytes : segment_bytes,
+                                 session_error(daemon));
         if (code)
             return code;
     }
@@ -32,13 +35,14 @@ static int buffer_map(struct scand_buffer *buffer)
     return 0;
 }
 
-/* Checks what the daemon promises: for host memory, segments that hold the size, of whole pages if they are several. */
+/* Checks what the daemon promises: for host memory, as many segments as the size takes, of whole pages if they are
+ * several. */
 static int created_check(struct scand *daemon, enum scand_place place, uint64_t size_bytes,
                          const struct msg_buffer_create_result *result)
 {
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), n = result->fds;
-    bool fits = place == SCAND_PLACE_HOST ? n > 0 && (n == 1 || result->segment % page_bytes == 0) &&
-                                                result->segment >= (size_bytes + n - 1) / n
+    bool fits = place == SCAND_PLACE_HOST ? (n == 1 || result->segment % page_bytes == 0) && result->segment > 0 &&
+                                                (size_bytes - 1) / result->segment + 1 == n
                                           : n == 0;
     if (fits)
         return 0;

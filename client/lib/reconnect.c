@@ -32,7 +32,7 @@ static int greeting_apply(struct scand *daemon)
     daemon->job_steps = result->limits.job_steps;
     daemon->batch_jobs = result->limits.batch_jobs;
     daemon->batches_tasks = result->limits.batch_steps != 0;
-    daemon->client_jobs = result->limits.client_jobs;
+    daemon->client_jobs = result->limits.client_jobs > 0 ? result->limits.client_jobs : 1; /* which it may refuse */
     daemon->offers_rings = result->limits.ring_bytes == LIMIT_RING_BYTES && !daemon->local;
     daemon->small_jobs = 0;
     if (strcmp(daemon->server, result->server) != 0) /* programs may be reading the name */
@@ -60,6 +60,8 @@ int session_open(struct scand *daemon)
     greeting_prepare(daemon);
     if (code == 0)
         code = greeting_failed(daemon, call_try(daemon, &daemon->mending.greeting.call));
+    if (code == 0 && !daemon->connection) /* what came behind the answer was no message */
+        code = session_error(daemon)->code;
     if (code == 0)
         code = greeting_apply(daemon);
     daemon->is_up = code == 0;

@@ -111,6 +111,8 @@ static int segment_create(const struct fake *fake, uint64_t size_bytes)
 {
     if (fake->lie == 2)
         return memory_create(size_bytes / 2);
+    if (fake->lie == 5)
+        return memory_create_sparse(GIB(64));
     if (fake->lie != 3)
         return memory_create(size_bytes);
     int fd = memfd_create("unsealed", MFD_CLOEXEC);
@@ -128,7 +130,7 @@ static void answer_create(struct fake *fake, struct fake_client *client, const s
     fake->wait_ms = params.wait_ms;
     struct msg_buffer_create_result result = {.buffer = ++fake->next_buffer, .segment = SEGMENT_BYTES};
     if (params.place == SCAND_PLACE_HOST)
-        result.fds = (params.size + SEGMENT_BYTES - 1) / SEGMENT_BYTES;
+        result.fds = (params.size + SEGMENT_BYTES - 1) / SEGMENT_BYTES + (fake->lie == 6);
     for (size_t i = 0; i < result.fds; i++)
         fds[i] = segment_create(fake, SEGMENT_BYTES);
     *buffer = (struct fake_buffer){
@@ -137,7 +139,7 @@ static void answer_create(struct fake *fake, struct fake_client *client, const s
         must(memory_map(fds, result.fds, SEGMENT_BYTES, params.size, (void **)&buffer->base) == 0, "memory_map");
     uint64_t sent = result.fds;
     result.fds += fake->lie == 1;
-    result.segment = fake->lie == 4 ? 16 : SEGMENT_BYTES;
+    result.segment = fake->lie == 4 ? 16 : fake->lie == 5 ? GIB(64) : SEGMENT_BYTES;
     send_result(client, message->msgid, &msg_buffer_create_result_type, &result, fds, sent);
     for (size_t i = 0; i < sent; i++)
         close(fds[i]);
@@ -478,6 +480,10 @@ static void answer_users(struct fake *fake, struct fake_client *client, const st
     struct error error;
     must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.users");
     result.next = fake->loop ? params.from : params.from < LIMIT_MAPS ? params.from + LIMIT_MAPS : 0;
+    if (fake->loop == 2) {
+        result.next = params.from + 1;
+        result.users_count = 0;
+    }
     for (uint32_t i = 0; i < LIMIT_MAPS; i++)
         result.users[i] =
             (struct msg_user_row){.user = params.from + i, .jobs = 5, .jobs_quota = 6, .queued_us = 1500000};
@@ -606,6 +612,16 @@ static bool send_garbage(struct fake *fake, struct fake_client *client, const st
     return fake->garbage == FAKE_GARBAGE_MESSAGES;
 }
 
+/* Sends the answer and garbage at once. */
+static void answer_with_garbage(struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    uint8_t garbage[] = {0xc1};
+    connection_hold(client->connection);
+    answer(fake, client, message);
+    connection_release(client->connection);
+    send_bytes(client, &(struct encoded){.bytes = garbage, .size = sizeof garbage}, NULL, 0);
+}
+
 /* Leaves a job's output half done. */
 static void job_spoil(struct fake_client *client, const struct msg_job_submit_params *params)
 {
@@ -662,6 +678,10 @@ static void handle(struct fake *fake, struct fake_client *client, const struct m
         pause_ms(fake->late_ms);
     if (fake->silent_on == (int)method || fake->deaf)
         return;
+    if (fake->garbage_on == (int)method && fake->garbage == FAKE_GARBAGE_BEHIND) {
+        answer_with_garbage(fake, client, message);
+        return;
+    }
     if (fake->garbage_on == (int)method && !send_garbage(fake, client, message))
         return;
     if (fake->fail_on == (int)method)

@@ -30,6 +30,7 @@ enum fake_garbage {
     FAKE_GARBAGE_PROGRESS, /* progress without its fields */
     FAKE_GARBAGE_RANDOM,   /* anything */
     FAKE_GARBAGE_MESSAGES, /* valid ones that nobody asked for, then the answer */
+    FAKE_GARBAGE_BEHIND,   /* the answer, and with it what is no MessagePack */
     FAKE_GARBAGE_COUNT
 };
 
@@ -63,14 +64,15 @@ struct fake {
     atomic_int late_on, late_ms;
     atomic_int fail_on, fail_code;  /* -errno */
     atomic_int garbage_on, garbage; /* enum fake_garbage */
-    atomic_int lie;      /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many; to
-                            buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all; to rings.open: 1 too
-                            few descriptors, 2 too small, 3 unsealed */
-    atomic_int deaf;     /* the daemon answers nothing */
-    atomic_int rings;    /* true: it offers rings; 2: and writes anything to what it sends by them */
-    atomic_int hold;     /* jobs run until hold is 0 and a ping comes, or they are cancelled */
-    atomic_int progress; /* notifications before a job's answer, or when it is held */
-    atomic_int version;  /* the version that hello chooses */
+    atomic_int lie;         /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too small
+                               segments, 5 one of 64 GiB without memory, 6 a descriptor too many; to
+                               buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all; to rings.open: 1 too
+                               few descriptors, 2 too small, 3 unsealed */
+    atomic_int deaf;        /* the daemon answers nothing */
+    atomic_int rings;       /* true: it offers rings; 2: and writes anything to what it sends by them */
+    atomic_int hold;        /* jobs run until hold is 0 and a ping comes, or they are cancelled */
+    atomic_int progress;    /* notifications before a job's answer, or when it is held */
+    atomic_int version;     /* the version that hello chooses */
     atomic_int batch_jobs;  /* jobs of a batch that hello tells of, */
     atomic_int batch_steps; /* and whether they may have steps */
     atomic_int refuse;      /* the job at this place of a batch, counted from 1; 0: none */
@@ -79,7 +81,7 @@ struct fake {
     atomic_int job_steps;   /* job_steps of its hello */
     atomic_int older;       /* the daemon is from before tasks */
     atomic_int rude;        /* true: its texts end in RUDE */
-    atomic_int loop;        /* true: its pages lead back */
+    atomic_int loop;        /* true: its pages lead back; 2: those of users are empty, and go on for ever */
     /* Counts and arguments of what has happened. */
     atomic_int seen[METHOD_COUNT];
     atomic_int batched_runs;  /* jobs with steps that came in batches */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "client/lib/internal.h"
@@ -255,6 +256,27 @@ static void test_garbage(void)
     rig_end();
 }
 
+/* An answer counts, and the connection behind it has ended. */
+static void test_garbage_behind_an_answer(void)
+{
+    rig_begin();
+    struct scand_counter counter;
+    struct scand *other = NULL;
+    size_t count = 0;
+    fake.garbage = FAKE_GARBAGE_BEHIND;
+    fake.garbage_on = METHOD_server_stats;
+    CHECK_EQ(scand_stats(session, &counter, sizeof counter, 1, &count), SCAND_OK);
+    CHECK(count == 1 && session->connection == NULL);
+    fake.garbage_on = METHOD_hello;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_MALFORMED);
+    CHECK_EQ(scand_connect(fake.path, "test", &other), SCAND_MALFORMED);
+    CHECK_CONTAINS(scand_connect_message(), "sent bytes that are no message: make sure that it is scand");
+    fake.garbage_on = FAKE_NONE;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK(other == NULL);
+    rig_end();
+}
+
 static void test_random_bytes(void)
 {
     rig_begin();
@@ -288,9 +310,38 @@ static void test_lies_about_buffers(void)
     CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 20000, &buffer), SCAND_DESCRIPTOR);
     fake.lie = 4;
     CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 20000, &buffer), SCAND_MALFORMED);
+    fake.lie = 6;
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 20000, &buffer), SCAND_MALFORMED);
     CHECK(buffer == NULL);
     fake.lie = 0;
     buffer = buffer_of(20000);
+    rig_end();
+}
+
+/* Of a buffer's memory only what it takes is filled, whatever the daemon says of segments. */
+static void test_a_segment_is_not_filled(void)
+{
+    struct stat status = {0};
+    rig_begin();
+    fake.lie = 5;
+    struct scand_buffer *buffer = buffer_of(100);
+    CHECK_EQ(fstat(buffer->fds[0], &status), 0);
+    CHECK_EQ(status.st_size, GIB(64));
+    CHECK(status.st_blocks <= 16);
+    memset(scand_buffer_data(buffer), 1, 100);
+    CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
+    rig_end();
+}
+
+/* A daemon that says it takes no jobs is asked nevertheless: waiting for room would have no end. */
+static void test_no_room_at_all(void)
+{
+    rig_start();
+    fake.client_jobs = 0;
+    session = NULL;
+    CHECK_EQ(scand_connect(fake.path, "test", &session), SCAND_OK);
+    CHECK_EQ(scand_wait_room(session, -1), SCAND_OK);
+    CHECK_EQ(scand_wait(submit(buffer_of(BYTES), buffer_of(BYTES)), -1, NULL), SCAND_OK);
     rig_end();
 }
 
@@ -306,8 +357,11 @@ static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_status),
                                     TEST(test_no_answer),
                                     TEST(test_garbage),
+                                    TEST(test_garbage_behind_an_answer),
                                     TEST(test_random_bytes),
                                     TEST(test_lies_about_buffers),
+                                    TEST(test_a_segment_is_not_filled),
+                                    TEST(test_no_room_at_all),
                                     TEST_END};
 
 int main(int argc, char **argv)

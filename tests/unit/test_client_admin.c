@@ -139,6 +139,10 @@ static void test_users(void)
     fake.loop = 1;
     CHECK_EQ(scand_users(session, users, sizeof *users, 3 * LIMIT_MAPS, &count), SCAND_OK);
     CHECK_EQ(count, LIMIT_MAPS);
+    fake.loop = 2;
+    CHECK_EQ(scand_users(session, users, sizeof *users, 3 * LIMIT_MAPS, &count), SCAND_MALFORMED);
+    CHECK_CONTAINS(scand_message(session), "the daemon's list goes on after 4096 pages: make sure that it is scand");
+    CHECK_EQ(count, LIMIT_MAPS);
     rig_end();
 }
 

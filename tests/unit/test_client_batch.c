@@ -234,7 +234,7 @@ static void garbage(void)
         begin();
         fake.garbage_on = METHOD_job_batch;
         fake.garbage = i;
-        int valid = i == FAKE_GARBAGE_MESSAGES;
+        int valid = i >= FAKE_GARBAGE_MESSAGES; /* the answer comes, too */
         CHECK_EQ(scand_submit_many(session, scans, 2, jobs), SCAND_OK);
         for (int k = 0; k < 2; k++)
             CHECK_EQ(scand_wait(jobs[k], 2000, NULL) == SCAND_OK, valid);

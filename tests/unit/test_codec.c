@@ -199,6 +199,9 @@ static void failures_round_trip(void)
     CHECK(strcmp(got.message, "the queue is full") == 0);
     message_close(&message);
     free(copy);
+    failure.retry_ms = UINT32_MAX; /* for which nobody is to sleep */
+    failure_to_error(&failure, &got);
+    CHECK_EQ(got.retry_ms, LIMIT_RETRY_MAX_MS);
     failure.code = 4711; /* of a later version */
     failure_to_error(&failure, &got);
     CHECK_EQ(got.code, -ENOTRECOVERABLE);
