@@ -27,7 +27,7 @@ class Failures(ScanctlTest):
     def test_usage(self):
         for words, message in (
             (("frob",), 'unknown command "frob"; give one of scan, reduce, run, operations, ping, devices, kernels, stats, jobs, clients, users, top'),
-            (("--frob",), "--frob is unknown"),
+            (("--frob",), "unknown option --frob;"),
             (("scan", "-d"), "no input"),
             (("scan", self.good), "no output"),
             (("scan", self.good, "-o", ""), 'the output is ""; give a file'),

@@ -38,7 +38,29 @@ static void getopt_table_make(struct getopt_table *out, const struct option_row 
     }
 }
 
-static int option_error(char **argv, int found, struct error *error)
+/* Fails for a word that getopt does not take: its option takes no value, it is short for several, or there is none. */
+static int long_option_error(char **argv, const struct option_row *table, const char *word, struct error *error)
+{
+    const size_t length = strcspn(word, "=");
+    char names[256] = "";
+    unsigned count = 0;
+    for (; table->name && length > 2; table++)
+        if (!strncmp(table->name, word + 2, length - 2)) {
+            const bool whole = table->name[length - 2] == '\0'; /* then it is no short form of others */
+            const size_t used = whole ? 0 : strlen(names);
+            snprintf(names + used, sizeof(names) - used, "%s--%s", used ? ", " : "", table->name);
+            count = whole ? 1 : count + 1;
+            if (whole)
+                break;
+        }
+    if (count > 1)
+        return fail(error, EX_USAGE, "%s is short for %s; write out one of them", word, names);
+    if (count == 1)
+        return fail(error, EX_USAGE, "%s has a value, and %s takes none; see %s --help", word, names, argv[0]);
+    return fail(error, EX_USAGE, "unknown option %.*s; see %s --help", (int)length, word, argv[0]);
+}
+
+static int option_error(char **argv, const struct option_row *table, int found, struct error *error)
 {
     const char *word = optind > 0 ? argv[optind - 1] : "";
     if (found == ':' && optopt > ' ' && optopt < OPTION_SOCKET)
@@ -47,8 +69,7 @@ static int option_error(char **argv, int found, struct error *error)
         return fail(error, EX_USAGE, "%s needs a value after it; see %s --help", word, argv[0]);
     if (optopt > ' ' && optopt < OPTION_SOCKET)
         return fail(error, EX_USAGE, "unknown option -%c; see %s --help", optopt, argv[0]);
-    return fail(error, EX_USAGE, "%s is unknown, short for several options, or takes no value; see %s --help", word,
-                argv[0]);
+    return long_option_error(argv, table, word, error);
 }
 
 /* The row of what getopt returns: a letter, or an id. */
@@ -79,7 +100,7 @@ int options_parse(int argc, char **argv, bool stops, const struct option_row *ta
     uint64_t seen = 0; /* a bit for each row */
     while (!result && (option = getopt_long(argc, argv, getopt_table.letters, getopt_table.options, NULL)) != -1) {
         if (option == '?' || option == ':')
-            return option_error(argv, option, error);
+            return option_error(argv, table, option, error);
         const struct option_row *row = option_find(table, option);
         if (row->id == OPTION_SOCKET)
             common->socket_path = optarg;
