@@ -150,7 +150,8 @@ static int measure(struct device *device, const struct scan_rows *rows, struct c
     return r;
 }
 
-int calibrate_measure(struct device *device, struct chunk_size *out)
+/* Returns 0 or -errno. */
+static int calibrate_measure(struct device *device, struct chunk_size *out)
 {
     void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED)

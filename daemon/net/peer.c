@@ -60,9 +60,10 @@ static void close_client(struct peer *peer, bool wipes)
     service_close(client);
 }
 
-/* Only a client that is gone, or has broken the protocol, is closed before the end of the process, so nobody is to read
- * what its rings have; and their memory is given back, even if it keeps the descriptor. */
-void peer_close(struct peer *peer)
+/* Sends what its socket takes at once, and closes the client. Only one that is gone, or has broken the protocol, is
+ * closed before the end of the process, so nobody is to read what its rings have; and their memory is given back, even
+ * if it keeps the descriptor. */
+static void peer_close(struct peer *peer)
 {
     close_client(peer, true);
 }

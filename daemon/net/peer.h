@@ -34,9 +34,8 @@ struct peer {
 
 /* Begins to watch the client's socket. Returns 0, or -errno and nothing has changed. */
 int peer_open(struct listener *listener, struct client *client);
-/* Sends what its socket takes at once, and closes the client. */
-void peer_close(struct peer *peer);
-/* The same at the end of the process, which leaves what the client has yet to read. */
+/* Sends what its socket takes at once, and closes the client at the end of the process, which leaves what the client
+ * has yet to read. */
 void peer_end(struct peer *peer);
 /* Looks at a ring. Returns false where the next look is needless: its socket will tell, or its client's next turn. With
  * `sleeps` the loop is about to wait. */

@@ -99,7 +99,8 @@ int remote_jobs(struct scand *daemon, uint64_t client, remote_job_call *each, vo
     return SCAND_OK;
 }
 
-int patience_wait(struct patience *patience, const struct scand *daemon)
+/* Handles SCAND_BUSY, and SCAND_QUOTA of jobs: sleeps and returns 1, or returns 0 when patience has run out. */
+static int patience_wait(struct patience *patience, const struct scand *daemon)
 {
     uint64_t now = clock_now_us();
     uint32_t retry_ms = scand_retry_ms(daemon);

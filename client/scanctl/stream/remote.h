@@ -38,9 +38,6 @@ struct patience {
     uint64_t until_us;
 };
 
-/* Handles SCAND_BUSY, and SCAND_QUOTA of jobs: sleeps and returns 1, or returns 0 when patience has run out. */
-int patience_wait(struct patience *patience, const struct scand *daemon);
-
 /* Creates a buffer in host memory. A daemon without enough memory is asked to wait; one that cannot wait is asked
  * again. */
 int remote_buffer(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out);

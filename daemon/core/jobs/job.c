@@ -326,7 +326,8 @@ bool job_next_is_long(const struct job *job)
     return !values_are_left(job) && job->long_bytes > 0 && job_bytes(job, job->next_row, 1) > job->long_bytes;
 }
 
-bool job_is_staged(const struct job *job)
+/* True when some of its memory is not pinned. */
+static bool job_is_staged(const struct job *job)
 {
     for (uint32_t i = 0; i < job->operand_count; i++)
         if (job->operands[i].buffer && job->operands[i].buffer->span.staged)

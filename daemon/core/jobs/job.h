@@ -165,8 +165,6 @@ bool job_fits_device(const struct job *job, const struct device *device);
 /* True when it is one chunk of at most this size whose rows need not wait for each other: short ones, in order 1.
  * Ragged ones only where `ragged` says so, and few. */
 bool job_is_small(const struct job *job, uint64_t small_bytes, bool ragged);
-/* True when some of its memory is not pinned. */
-bool job_is_staged(const struct job *job);
 bool job_is_empty(const struct job *job); /* true when the job has nothing to compute */
 bool job_has_rows(const struct job *job); /* not yet handed out, or, of a long one, not done */
 /* True when the next row of a job that has some is a long one: a device has it for a while, leaves it off, and goes on
