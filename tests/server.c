@@ -92,9 +92,9 @@ void server_stop(struct server *server)
     char lock[sizeof server->socket + 8];
     snprintf(lock, sizeof lock, "%s.lock", server->socket);
     unlink(lock);
-    char tuning[sizeof server->folder + 8];
-    snprintf(tuning, sizeof tuning, "%s/tuning", server->folder);
-    unlink(tuning);
+    char calibration[sizeof server->folder + 16];
+    snprintf(calibration, sizeof calibration, "%s/calibration", server->folder);
+    unlink(calibration);
     rmdir(server->folder);
 }
 

@@ -10,7 +10,7 @@
 #include "daemon/process/log.h"
 #include "protocol/clock.h"
 
-#define CALIBRATION_NAME "tuning"
+#define CALIBRATION_NAME "calibration"
 
 /* The memory of a run, whose chunks are zeros that stay zeros. */
 #define MEMORY_BYTES  MIB(32)

@@ -128,7 +128,7 @@ static void remove_folder(void)
 {
     char own[128];
     unlink(path);
-    snprintf(own, sizeof own, "%s/scand/tuning", folder);
+    snprintf(own, sizeof own, "%s/scand/calibration", folder);
     unlink(own);
     snprintf(own, sizeof own, "%s/scand", folder);
     CHECK_EQ(rmdir(own), 0); /* nothing is left beside the file */
@@ -182,7 +182,7 @@ static void without_a_folder(void)
 }
 
 /*
- * Tuning a device: the processor, as if it were worth tuning.
+ * Calibration: of the processor, as if it were worth measuring.
  */
 
 static void a_device_is_measured_once(void)
@@ -196,12 +196,12 @@ static void a_device_is_measured_once(void)
     const struct device_info before = *info;
     calibrate_device(device, 0, 0); /* the device has no identity */
     CHECK(info->chunk_bytes == before.chunk_bytes && info->slots == before.slots && info->bytes_per_s == 0);
-    CHECK_EQ(calibration_file_read("tuning", text, sizeof text), -ENOENT);
+    CHECK_EQ(calibration_file_read("calibration", text, sizeof text), -ENOENT);
 
     strcpy(info->identity, "a processor");
     calibrate_device(device, 0, 0);
     CHECK(info->bytes_per_s > 0);
-    int size = calibration_file_read("tuning", text, sizeof text);
+    int size = calibration_file_read("calibration", text, sizeof text);
     struct chunk_size found;
     REQUIRE(size > 0 && calibration_find(text, (size_t)size, "a processor scand " SCAND_RELEASE, &found));
     CHECK(found.chunk_bytes == info->chunk_bytes && found.chunks == info->slots);
@@ -209,7 +209,7 @@ static void a_device_is_measured_once(void)
 
     found = (struct chunk_size){MIB(4), 3, 12345};
     size_t length = calibration_record("", 0, "a processor scand " SCAND_RELEASE, &found, planted);
-    CHECK_EQ(calibration_file_write("tuning", planted, length), 0);
+    CHECK_EQ(calibration_file_write("calibration", planted, length), 0);
     calibrate_device(device, 0, 0);
     CHECK(info->chunk_bytes == MIB(4) && info->slots == 3 && info->bytes_per_s == 12345);
 
@@ -219,7 +219,7 @@ static void a_device_is_measured_once(void)
     CHECK(info->chunk_bytes == MIB(1) && info->slots == 2);
 
     static const char absurd[] = "a processor scand " SCAND_RELEASE "\t1\t1\t1\n";
-    CHECK_EQ(calibration_file_write("tuning", absurd, sizeof absurd - 1), 0);
+    CHECK_EQ(calibration_file_write("calibration", absurd, sizeof absurd - 1), 0);
     calibrate_device(device, 0, 0);
     CHECK(info->bytes_per_s > 12345);
     device->ops->close(device);
