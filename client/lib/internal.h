@@ -275,11 +275,12 @@ struct scand_job {
     void *context;
     int64_t start_by_ms; /* latest start by clock_ms, where params have a deadline */
     unsigned attempts;
-    bool sent;      /* true when a daemon may have begun it */
-    bool refused;   /* by a daemon that drains: it is kept for the next one */
-    bool cancelled; /* on request */
-    bool released;  /* freed when it ends and no call has it */
-    unsigned calls; /* calls that use the job, during which other threads may release it */
+    bool sent;          /* true when a daemon may have begun it: */
+    uint64_t sent_with; /* it has all of the job's message once so many bytes of the connection were sent */
+    bool refused;       /* by a daemon that drains: it is kept for the next one */
+    bool cancelled;     /* on request */
+    bool released;      /* freed when it ends and no call has it */
+    unsigned calls;     /* calls that use the job, during which other threads may release it */
     bool done;
     bool stale;     /* a job that was to write what this one reads has failed meanwhile */
     bool overtaken; /* a later job that shares memory has ended: so has this one, by no answer */

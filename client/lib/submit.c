@@ -123,10 +123,13 @@ int job_make_ready(struct scand_job *job)
 
 void job_set_sent(struct scand_job *job, bool sent)
 {
+    const struct scand *daemon = job->daemon;
     job->attempts++;
     job->refused = false;
+    if (daemon->connection)
+        job->sent_with = connection_sent_bytes(daemon->connection) + connection_output_bytes(daemon->connection);
     /* A daemon that drains will refuse what it gets. */
-    job->sent = sent ? job->daemon->held_end_ms == 0 : job->sent;
+    job->sent = sent ? daemon->held_end_ms == 0 : job->sent;
 }
 
 int job_submit(struct scand_job *job)

@@ -74,9 +74,20 @@ static unsigned jobs_attempts(const struct scand *daemon)
     return most;
 }
 
+/* No daemon has begun a job whose message has not been sent to its end. */
+static void jobs_keep_unsent(struct scand *daemon)
+{
+    const uint64_t sent_bytes = connection_sent_bytes(daemon->connection);
+    for (struct scand_job *job = daemon->jobs; job; job = job->next)
+        if (job->pending.msgid != 0 && job->sent_with > sent_bytes)
+            job->sent = false;
+}
+
 void session_drop(struct scand *daemon)
 {
     const bool connected = daemon->connection != NULL;
+    if (connected)
+        jobs_keep_unsent(daemon);
     if (connected)
         epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, daemon->socket, NULL);
     process_close(daemon);

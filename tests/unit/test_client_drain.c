@@ -1,4 +1,5 @@
-/* libscand when a daemon refuses jobs since it drains: they are the next daemon's, for a bounded time. */
+/* libscand when a daemon refuses jobs since it drains: they are the next daemon's, for a bounded time. And others that
+ * no daemon has begun. */
 #include <errno.h>
 #include <poll.h>
 
@@ -334,6 +335,48 @@ static void groups_too(void)
     rig_end();
 }
 
+/* Sends a question whose answer nobody waits for. */
+static void send_stats(void)
+{
+    SESSION_GUARD(session);
+    CHECK_EQ(session_send(session, session_next_msgid(session, 0),
+                          &(struct call){.method = METHOD_server_stats, .params = &(struct msg_nothing){}}),
+             0);
+}
+
+/* Jobs in place whose messages have not left the program. The daemon stands still until its socket takes no more, and
+ * ends with the first job: those that it has may have begun. */
+static void jobs_that_were_not_sent(void)
+{
+    enum { JOBS = 2000, ROW = SAMPLES / JOBS };
+    static struct scand_job *jobs[JOBS];
+    int lost = 0, done = 0;
+    begin();
+    struct scand_scan scan = scan_of(input, input);
+    scan.input.shape[0] = scan.output.shape[0] = ROW;
+    {
+        SESSION_GUARD(session);
+        session->client_jobs = JOBS;
+    }
+    fake.late_ms = 300;
+    fake.late_on = METHOD_server_stats;
+    fake.die_on = METHOD_job_submit;
+    fake.die_count = 1;
+    send_stats();
+    for (int i = 0; i < JOBS; i++) {
+        scan.input.offset = scan.output.offset = (uint64_t)i * ROW * sizeof(float);
+        CHECK_EQ(scand_submit(session, &scan, &jobs[i]), SCAND_OK);
+    }
+    for (int i = 0; i < JOBS; i++) {
+        const int status = scand_wait(jobs[i], -1, NULL);
+        lost += status == SCAND_LOST && done == 0; /* the first ones */
+        done += status == SCAND_OK;
+    }
+    CHECK(lost > 0 && done > 0 && lost + done == JOBS);
+    CHECK(((float *)scand_buffer_data(input))[JOBS * ROW - 1] == JOBS * ROW);
+    rig_end();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -351,6 +394,7 @@ int main(int argc, char **argv)
         TEST(device_memory_ends),
         TEST(cancelled_and_released),
         TEST(groups_too),
+        TEST(jobs_that_were_not_sent),
         TEST_END,
     };
     return test_main(argc, argv, tests);
