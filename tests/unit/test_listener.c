@@ -3,12 +3,14 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon/net/listener.h"
 #include "daemon/net/peer.h"
+#include "protocol/rings.h"
 #include "tests/check.h"
 #include "tests/unit/device_manual.h"
 
@@ -31,6 +33,7 @@ static struct rig {
     unsigned hours;   /* timers of an hour that have ended */
     uint64_t step_us, now_us;
     struct work *work; /* deferred */
+    uint8_t *rings;    /* memory of a client's rings, which it says are full again and again */
 } rig;
 
 /*
@@ -144,9 +147,20 @@ static void ops_nothing(void *context)
     (void)context;
 }
 
+/* As PROTOCOL.md tells the memory of rings: says that all of the ring has been written anew, and all answers read. */
+static void rings_fill(void)
+{
+    _Atomic uint64_t *written = (void *)rig.rings, *read = (void *)(rig.rings + 64),
+                     *answers_written = (void *)(rig.rings + 128), *answers_read = (void *)(rig.rings + 192);
+    *written = 2 * (*read / 32 * 32 + LIMIT_RING_BYTES);
+    *answers_read = *answers_written / 2;
+}
+
 static uint64_t ops_now_us(void *context)
 {
     (void)context;
+    if (rig.rings)
+        rings_fill();
     return rig.now_us += rig.step_us;
 }
 
@@ -535,6 +549,53 @@ static void the_last_answers_are_not_waited_for(void)
     end();
 }
 
+/* At the end whatever has come is answered, and nothing more comes. */
+static void the_last_requests_are_answered(void)
+{
+    enum { MANY = 1000 };
+    static char flood[MANY * (sizeof PING - 1)];
+    begin();
+    int loud = client_greet(), quiet = client_greet();
+    for (size_t i = 0; i < MANY; i++)
+        memcpy(flood + i * (sizeof PING - 1), PING, sizeof PING - 1);
+    client_send(loud, flood, sizeof flood);
+    client_send(quiet, PING, sizeof PING - 1);
+    listener_end_input(&rig.listener, 60000);
+    CHECK_EQ(client_read(loud), MANY * (sizeof PONG - 1));
+    CHECK_EQ(client_read(quiet), sizeof PONG - 1);
+    CHECK(send(quiet, PING, sizeof PING - 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
+    close(loud);
+    close(quiet);
+    end();
+}
+
+/* A client that takes its answers, and writes on as if it had not been told that the reader of its ring sleeps, holds
+ * up the end for no longer than that. */
+static void whoever_goes_on_is_not_waited_for(void)
+{
+    static const char frame[] = "\x1c\0\0\0\x94\x00\x07\xabserver.ping\x91\x81\xa9"
+                                "aaaaaaaaa\xc0";
+    struct rings *rings;
+    int fd;
+    begin();
+    int loud = client_greet();
+    struct client *client = rig.service.clients;
+    CHECK_EQ(rings_create(&rings, &fd), 0);
+    uint8_t *memory = mmap(NULL, 4096 + 2 * LIMIT_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    REQUIRE(memory != MAP_FAILED);
+    close(fd);
+    for (size_t at = 0; at < LIMIT_RING_BYTES; at += sizeof frame - 1)
+        memcpy(memory + 4096 + at, frame, sizeof frame - 1);
+    connection_use_rings(client->connection, rings);
+    rig.rings = memory;
+    listener_end_input(&rig.listener, 20);
+    rig.rings = NULL;
+    CHECK(*(uint64_t *)(memory + 64) > 2 * LIMIT_RING_BYTES);
+    munmap(memory, 4096 + 2 * LIMIT_RING_BYTES);
+    close(loud);
+    end();
+}
+
 /* A client that opens more connections than it may is told so a few times; further ones are closed, and nothing is
  * read. */
 static void connections_beyond_the_allowance(void)
@@ -566,6 +627,8 @@ int main(int argc, char **argv)
     static const struct test tests[] = {
         TEST(the_last_answers_are_sent),
         TEST(the_last_answers_are_not_waited_for),
+        TEST(the_last_requests_are_answered),
+        TEST(whoever_goes_on_is_not_waited_for),
         TEST(connections_beyond_the_allowance),
         TEST(a_socket_that_cannot_be_watched),
         TEST(connections_that_cannot_be_accepted),
