@@ -14,6 +14,7 @@
 #define SAMPLES 1000
 #define BYTES   (SAMPLES * sizeof(float))
 
+static const char *const arguments[] = {"--device", "cpu", "--pool", "256M", NULL};
 static struct server server;
 static struct scand *session; /* computes small jobs here */
 
@@ -33,7 +34,6 @@ static struct scand *open_with(enum scand_small_jobs small_jobs)
 
 static void begin(void)
 {
-    static const char *const arguments[] = {"--device", "cpu", "--pool", "256M", NULL};
     if (server_start(&server, session_daemon(), arguments))
         abort();
     session = open_with(SCAND_SMALL_JOBS_HERE);
@@ -677,13 +677,65 @@ static void test_lost_worker(void)
     end();
 }
 
-static const struct test tests[] = {TEST(test_which_jobs),  TEST(test_tasks),
-                                    TEST(test_variable),    TEST(test_bits_and_messages),
-                                    TEST(test_order),       TEST(test_order_among_many),
-                                    TEST(test_stale),       TEST(test_batch),
-                                    TEST(test_memory),      TEST(test_threads),
-                                    TEST(test_fork),        TEST(test_loop),
-                                    TEST(test_lost_worker), TEST_END};
+/* Returns once the daemon refuses jobs: then it begins no groups either. */
+static void await_drain(void)
+{
+    uint32_t group = 0;
+    uint64_t number = 1;
+    while (number > 0) {
+        CHECK_EQ(scand_group_begin(session, NULL, 0, &group), SCAND_OK);
+        CHECK_EQ(scand_group_number(session, group, &number), SCAND_OK);
+        CHECK_EQ(scand_group_end(session, group), SCAND_OK);
+    }
+}
+
+/* A small job does not overtake one that waits for the next daemon, if they share memory; others are not held up. */
+static void test_drained(void)
+{
+    enum { LONG = 16, WIDE = 5 * SAMPLES };
+    begin();
+    struct scand_buffer *buffer = session_buffer(session, 128 << 20), *wide = session_buffer(session, WIDE * 4),
+                        *apart = session_buffer(session, BYTES);
+    struct scand_scan scan = scan_of(buffer, 32 << 20), all = scan_of(wide, WIDE), part = scan_of(wide, SAMPLES),
+                      other = scan_of(apart, SAMPLES);
+    struct scand_job *jobs[LONG];
+    set_all(wide, 1);
+    set_all(apart, 1);
+    for (int i = 0; i < LONG; i++)
+        jobs[i] = submit(session, &scan);
+    server_drain(&server);
+    await_drain();
+    struct scand_job *refused = submit(session, &all), *behind = submit(session, &part);
+    struct scand_job *here = submit(session, &other);
+    CHECK(scand_job_done(here));
+    CHECK_EQ(wait_for(here), SCAND_OK);
+    CHECK_EQ(scand_wait(behind, 0, NULL), SCAND_TIMED_OUT);
+    for (int i = 0; i < LONG; i++)
+        CHECK_EQ(wait_for(jobs[i]), SCAND_OK);
+    CHECK_EQ(server_start_again(&server, session_daemon(), arguments), 0);
+    CHECK_EQ(wait_for(behind), SCAND_OK);
+    CHECK_EQ(wait_for(refused), SCAND_OK);
+    CHECK_EQ(wrong_sums(apart, SAMPLES, 1), 0);
+    const float *x = scand_buffer_data(wide);
+    CHECK(x[2] == 6 && x[SAMPLES] == SAMPLES + 1 && x[WIDE - 1] == WIDE);
+    end();
+}
+
+static const struct test tests[] = {TEST(test_which_jobs),
+                                    TEST(test_tasks),
+                                    TEST(test_variable),
+                                    TEST(test_bits_and_messages),
+                                    TEST(test_order),
+                                    TEST(test_order_among_many),
+                                    TEST(test_stale),
+                                    TEST(test_batch),
+                                    TEST(test_memory),
+                                    TEST(test_threads),
+                                    TEST(test_fork),
+                                    TEST(test_loop),
+                                    TEST(test_lost_worker),
+                                    TEST(test_drained),
+                                    TEST_END};
 
 int main(int argc, char **argv)
 {
