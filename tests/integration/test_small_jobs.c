@@ -703,6 +703,7 @@ static void test_drained(void)
     set_all(apart, 1);
     for (int i = 0; i < LONG; i++)
         jobs[i] = submit(session, &scan);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK); /* the daemon has them all */
     server_drain(&server);
     await_drain();
     struct scand_job *refused = submit(session, &all), *behind = submit(session, &part);
