@@ -42,7 +42,7 @@ static int64_t kept_until_ms(const struct scand_job *job)
 
 static bool may_be_kept(const struct scand_job *job)
 {
-    return !job->cancelled && !job->stale && job->attempts < ATTEMPTS_MAX && clock_ms() < kept_until_ms(job);
+    return !job->cancelled && !job->stale && job->attempts < ATTEMPTS_MAX && clock_ms() < job->daemon->held_end_ms;
 }
 
 /* Keeps a job that was refused. Returns false where it is to end. */

@@ -75,6 +75,7 @@ static void jobs_are_the_next_daemons(void)
     begin();
     drain(METHOD_job_submit);
     struct scand_job *first = submit(input, input), *second = submit(input, input), *third = submit(input, output);
+    requests_arrive();
     CHECK_EQ(scand_wait(first, 30, NULL), SCAND_TIMED_OUT);
     CHECK_CONTAINS(scand_message(session), "within 30 ms, since the daemon is about to stop, and the next one is to");
     CHECK_EQ(scand_job_done(third), 0);
