@@ -33,7 +33,7 @@
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/item.cuh"
-#include "kernels/cuda/warp/tile_words.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
 
 #define GRID_PER_ROW_WARPS           16 /* warps that compute */
 #define GRID_PER_ROW_SERVERS         2  /* warps that serve a pass: one publishes, one looks back */
@@ -250,11 +250,16 @@ template <bool Aligned>
 DEVICE void grid_per_row_write(const struct grid_per_row_item *item, int tile, uint4 *stage,
                                struct held_leaf<float> *results)
 {
-    if (Aligned)
-        tile_write<TILE_VECTORS>(stage, (char *)__builtin_assume_aligned(item->output, VEC16_BYTES), item->length, tile,
-                                 results->x);
-    else
-        tiles_write<1>(stage, item->output + tile * ORDER_TILE * 4, tile_samples(item->length, tile), results);
+    char *target = item->output + tile * ORDER_TILE * 4;
+    const int count = tile_samples(item->length, tile);
+    if (Aligned) {
+        leaf_write(stage, lane_index(), results->x);
+        __syncwarp();
+        packed_drain(stage, target, 0, count);
+        __syncwarp();
+    } else {
+        tiles_write<1>(stage, target, count, results);
+    }
 }
 
 /* The results of a warp's tiles of item `number`, from what goes into the last pass, which moves. Code for all tiles

@@ -8,7 +8,7 @@
 #include "kernels/cuda/kernels/ragged_items.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/lane/leaf.cuh"
-#include "kernels/cuda/warp/tile_words.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
 
 /* This lane's part of a tile. */
 struct ragged_leaf {
@@ -160,16 +160,17 @@ DEVICE void ragged_write(const struct ragged_plan &plan, const struct ragged_ite
 {
     char *target = plan.output + (item.first + (uint64_t)tile * ORDER_TILE) * sizeof(float);
     const int shift = shift_of<float>(target);
-    float results[ORDER_LEAF];
-    leaf_results<Sum>(x, results);
+    struct held_leaf<float> results;
+    leaf_results<Sum>(x, results.x);
     if (together) {
-        packed_write(vectors, shift + leaf.first, leaf.samples, results);
-        __syncwarp();
-        packed_drain(vectors, target, shift, item.samples);
-        __syncwarp();
+        packed_write(vectors, shift + leaf.first, leaf.samples, results.x);
     } else {
-        tile_write<TILE_VECTORS>(vectors, target, tile_samples(item.samples, tile), 0, results);
+        tiles_shift_up<1>(&results, shift, (float *)(vectors + TILE_VECTORS));
+        leaf_write(vectors, lane_index(), results.x);
     }
+    __syncwarp();
+    packed_drain(vectors, target, shift, tile_samples(item.samples, tile));
+    __syncwarp();
 }
 
 template <class Sum> DEVICE void ragged_keep(uint4 *vectors, const typename Sum::sample x[ORDER_LEAF])
