@@ -32,7 +32,9 @@ static const struct bench_case cases[] = {
     {SUM,    F32, "fb",   3125000,        32, 0,      ROWS,    1,       {0}},
     {SUM,    F32, "fb",   3030303,        33, 0,      ROWS,    1,       {0}},
     {SUM,    F32, "fb",   2000000,        50, 0,      ROWS,    1,       {0}},
+    {SUM,    F32, "fb",   1000000,       100, 0,      ROWS,    1,       {0}}, /* in f2 warp per rows, serial */
     {SUM,    F32, "fb",    781250,       128, 0,      ROWS,    1,       {0}},
+    {SUM,    F32, "fb",    500000,       200, 0,      ROWS,    1,       {0}},
     {SUM,    F32, "fb",    390625,       256, 0,      ROWS,    1,       {0}},
     {SUM,    F32, "fb",    333333,       300, 0,      ROWS,    1,       {0}},
     {SUM,    F32, "fb",    200000,       500, 0,      ROWS,    1,       {0}},

@@ -164,6 +164,20 @@ static void short_rows(void)
     PATH(WARP_PER_ROWS, .length = 512);
     PATH(WARP_PER_ROWS, .length = 511, .accumulator = IN_F64, .wide = true);
     PATH(WARP_PER_ROW, .length = 513);
+    PATH(WARP_PER_ROWS, .length = 96, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 97, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 111, .accumulator = IN_F2, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROWS, .length = 112, .accumulator = IN_F2, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROWS, .length = 100, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROWS, .length = 100, .accumulator = IN_F2, .input_at = 4);
+    PATH(WARP_PER_ROWS, .length = 128, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 129, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS, .length = 160, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 161, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 192, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 207, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS, .length = 208, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS, .length = 209, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS, .length = 256, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS_SERIAL, .length = 257, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS_SERIAL, .length = 336, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
@@ -491,6 +505,8 @@ static void no_room(void)
 {
     TRIES(((struct rows){.length = 5}), SELECT_THREAD_PER_ROW, SELECT_WARP_PER_ROWS, SELECT_WARP_PER_ROW,
           SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
+    TRIES(((struct rows){.length = 200, .accumulator = IN_F2}), SELECT_WARP_PER_ROWS_SERIAL, SELECT_WARP_PER_ROWS,
+          SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 300, .accumulator = IN_F2}), SELECT_WARP_PER_ROWS_SERIAL, SELECT_WARP_PER_ROW,
           SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 1024}), SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH,

@@ -25,25 +25,11 @@ cudaError_t scan_warp_per_rows_serial_load(struct scan_device *device)
     return error;
 }
 
-/* So many rows that of the lanes of the tiles that they fill the fewest have no leaf. */
-static int rows_at_once(int leaves)
-{
-    int best = 1, best_tiles = (int)scan_groups(leaves);
-    for (int rows = 2; rows * leaves <= WARP_PER_ROWS_SERIAL_TILES * ORDER_FAN; rows++) {
-        const int tiles = (int)scan_groups(rows * leaves);
-        if (rows * best_tiles >= best * tiles) {
-            best = rows;
-            best_tiles = tiles;
-        }
-    }
-    return best;
-}
-
 cudaError_t scan_warp_per_rows_serial(const struct scan_call *call)
 {
     const int number = scan_sum_number(&call->rows->rule);
     struct packed_rows plan = packed_rows_of(&call->plan);
-    plan.rows_at_once = rows_at_once(plan.leaves);
+    plan.rows_at_once = scan_serial_rows(plan.leaves);
     cudaError_t error = scan_work_queue_of(call->device, call->stream, &plan.queue);
     if (error)
         return error;

@@ -17,8 +17,8 @@
 #include "kernels/cuda/warp/packed_rows.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-#define WARP_PER_ROWS_SERIAL_WARPS 4 /* warps of a thread block */
-#define WARP_PER_ROWS_SERIAL_TILES 3 /* of lanes, that a warp's rows fill at most */
+#define WARP_PER_ROWS_SERIAL_WARPS 4                 /* warps of a thread block */
+#define WARP_PER_ROWS_SERIAL_TILES SCAN_SERIAL_TILES /* of lanes, that a warp's rows fill at most */
 
 /* Shared memory of a warp, in vectors: a sum for each lane that the next tile's lanes may join, then samples. */
 #define SERIAL_LEVELS (ORDER_FAN / 2)

@@ -21,6 +21,19 @@ int scan_warps(uint64_t length)
     return length > ORDER_BLOCK ? ORDER_FAN : (int)scan_tiles(length);
 }
 
+int scan_serial_rows(int leaves)
+{
+    int best = 1, best_tiles = (int)scan_groups((uint64_t)leaves);
+    for (int rows = 2; rows * leaves <= SCAN_SERIAL_TILES * ORDER_FAN; rows++) {
+        const int tiles = (int)scan_groups((uint64_t)(rows * leaves));
+        if (rows * best_tiles >= best * tiles) {
+            best = rows;
+            best_tiles = tiles;
+        }
+    }
+    return best;
+}
+
 uint64_t scan_groups(uint64_t members)
 {
     return (members + ORDER_FAN - 1) / ORDER_FAN;

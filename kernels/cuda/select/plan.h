@@ -109,6 +109,11 @@ int scan_warps(uint64_t length);
 /* Groups of so many members of a level of the tree of order 1. */
 uint64_t scan_groups(uint64_t members);
 
+/* So many packed rows of so many leaves, at most ORDER_FAN * SCAN_SERIAL_TILES, that of the lanes of the tiles that
+ * they fill the fewest have no leaf. */
+#define SCAN_SERIAL_TILES 3 /* the most tiles */
+int scan_serial_rows(int leaves);
+
 /* Sums of a tree of order 1 with so many members, all levels one after the other; those that `count` rows have above
  * their samples. */
 uint64_t scan_tree_sums(uint64_t members);

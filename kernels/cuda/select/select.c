@@ -44,6 +44,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define ONE_TILE      FACT(30) /* sums that are not THREE_TILES: in f2, or exclusive in f64 */
 #define F2_SUMS       FACT(31) /* the accumulator f2 */
 #define ANY_GRIDS     FACT(32) /* device and rule are what clusters for order blocks of longer rows need */
+#define FULLER        FACT(33) /* rows that fill the lanes of several tiles better than those of one (is_fuller) */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -131,6 +132,9 @@ static const struct row {
     /* The others are sums in f2 and exclusive ones in f64. In f2 on an H100, of 8 samples 0.88, of 17 0.87, of 24 0.85, of 33 0.87, of 50 0.87; as
      * WARP_PER_ROWS 0.59, 0.49, 0.84, 0.55, 0.73. Of whole leaves WARP_PER_ROWS is ahead: of 32 0.98. */
     PATH(THREAD_PER_ROW,               PART_LEAF,        64,     64,     64,     64,     64,     64,     64),
+    /* In f2, of 100 samples 0.59, of 136 0.63, of 176 0.65, of 200 0.62; as WARP_PER_ROWS, where of 32 lanes 4 to 10 have no leaf, 0.55, 0.55, 0.58, 0.52.
+     * Else that is ahead: of 90 samples 0.54 and 0.51, of 112 0.75 and 0.70, of 128 0.87 and 0.74, of 144 0.71 and 0.69. */
+    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS | FULLER, 256,   256,    256,    256,    256,    256,    256),
     /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as WARP_PER_ROW 0.42 / 0.55; of 300 0.39 / 0.61, as WARP_PER_ROW
      * 0.45 / 0.62. */
     PATH(WARP_PER_ROWS,                0,               256,    256,    256,    256,    256,    256,    256),
@@ -250,6 +254,17 @@ static uint64_t facts_of_rule(const struct scan_rule *rule)
     return facts | (rule->pass_count > 1 ? TWO_PASSES : 0);
 }
 
+/* True when a warp has more rows for each tile of lanes if it takes several tiles of them and not one: by an eighth at
+ * least, or by a quarter where rows are whole leaves, which a warp of one tile reads faster. */
+static bool is_fuller(uint64_t length)
+{
+    if (length == 0 || length > ORDER_TILE)
+        return false;
+    const int leaves = (int)((length + ORDER_LEAF - 1) / ORDER_LEAF), rows = scan_serial_rows(leaves);
+    const int parts = length % ORDER_LEAF ? 8 : 4;
+    return parts * rows >= (parts + 1) * (ORDER_FAN / leaves) * (int)scan_groups((uint64_t)(rows * leaves));
+}
+
 static uint64_t facts_of_layout(const struct scan_plan *plan)
 {
     const bool packed_in = scan_side_is_packed(plan, &plan->input, codec_bytes(plan->input_form));
@@ -258,6 +273,7 @@ static uint64_t facts_of_layout(const struct scan_plan *plan)
     facts |= plan->blocks > 1 ? BLOCKS : 0;
     facts |= plan->input.access == ACCESS_VEC16 && plan->output.access == ACCESS_VEC16 ? SLOTS : 0;
     facts |= plan->outer_rank == 1 ? ONE_AXIS : 0;
+    facts |= is_fuller(plan->length) ? FULLER : 0;
     facts |= packed_in ? PACKED_IN : 0;
     facts |= packed_in && packed_out ? PACKED : 0;
     facts |= ((uintptr_t)plan->input.base ^ (uintptr_t)plan->output.base) % VEC16_BYTES == 0 ? IN_STEP : 0;
