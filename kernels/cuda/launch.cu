@@ -94,7 +94,7 @@ cudaError_t scan_grid_of(struct scan_device *device, struct scan_plan *plan, uin
                          cudaStream_t stream, uint64_t *grid)
 {
     const uint64_t each = plan->items / resident > RANGED_ITEMS * RANGED_ROUNDS ? RANGED_ITEMS : 1;
-    *grid = plan->ranged ? (plan->items + each - 1) / each : scan_least(resident, plan->items);
+    *grid = plan->ranged ? scan_parts(plan->items, each) : scan_least(resident, plan->items);
     plan->progress = NULL;
     return plan->ranged ? cudaSuccess : scan_progress_of(device, warps, stream, &plan->progress);
 }
@@ -146,10 +146,66 @@ cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, v
 cudaError_t scan_rows_launch(const struct scan_device *device, const void *kernel, void *plan, uint64_t rows, int warps,
                              int at_once, int resident, size_t shared_bytes, cudaStream_t stream)
 {
-    const uint64_t blocks = (rows + warps * at_once - 1) / (warps * at_once);
+    const uint64_t blocks = scan_parts(rows, (uint64_t)(warps * at_once));
     const uint64_t grid = (uint64_t)device->processors * resident;
     void *arguments[] = {plan};
     if (grid == 0)
         return SCAN_NO_ROOM;
     return scan_kernel_launch(kernel, scan_least(grid, blocks), warps * WARP, arguments, shared_bytes, stream);
+}
+
+cudaError_t scan_resident_load(const struct scan_device *device, struct scan_resident_kernel *kernels, int count)
+{
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < count && !error; i++)
+        if (kernels[i].kernel)
+            error = scan_kernel_load_resident(kernels[i].kernel, kernels[i].warps * WARP, kernels[i].shared_bytes,
+                                              &kernels[i].resident[device->id]);
+    return error;
+}
+
+cudaError_t scan_resident_launch(struct scan_device *device, const struct scan_resident_kernel *kernel, void *plan,
+                                 struct work_queue **queue, uint64_t rows, int at_once, cudaStream_t stream)
+{
+    const cudaError_t error = scan_work_queue_of(device, stream, queue);
+    return error ? error
+                 : scan_rows_launch(device, kernel->kernel, plan, rows, kernel->warps, at_once,
+                                    kernel->resident[device->id], kernel->shared_bytes, stream);
+}
+
+/* A launch of clusters with its attributes: their size and, where they wait for one another, that all are resident. */
+struct cluster_launch {
+    cudaLaunchConfig_t config;
+    cudaLaunchAttribute attributes[2];
+
+    cluster_launch(struct instance_cluster shape, size_t shared_bytes, uint64_t clusters, bool together,
+                   cudaStream_t stream)
+        : config(), attributes()
+    {
+        attributes[0].id = cudaLaunchAttributeClusterDimension;
+        attributes[0].val.clusterDim = {(unsigned)shape.size, 1, 1};
+        attributes[1].id = cudaLaunchAttributeCooperative;
+        attributes[1].val.cooperative = 1;
+        config.gridDim = dim3((unsigned)(shape.size * clusters));
+        config.blockDim = dim3((unsigned)(shape.warps * WARP));
+        config.dynamicSmemBytes = shared_bytes;
+        config.stream = stream;
+        config.attrs = attributes;
+        config.numAttrs = together ? 2 : 1;
+    }
+};
+
+cudaError_t scan_clusters_resident(const void *kernel, struct instance_cluster shape, size_t shared_bytes,
+                                   int *clusters)
+{
+    const struct cluster_launch launch(shape, shared_bytes, SCAN_GRID_MAX / shape.size, false, NULL);
+    return scan_cleared(cudaOccupancyMaxActiveClusters(clusters, kernel, &launch.config));
+}
+
+cudaError_t scan_clusters_launch(const void *kernel, struct instance_cluster shape, size_t shared_bytes,
+                                 uint64_t clusters, bool together, void *plan, cudaStream_t stream)
+{
+    const struct cluster_launch launch(shape, shared_bytes, clusters, together, stream);
+    void *arguments[] = {plan};
+    return scan_launched(cudaLaunchKernelExC(&launch.config, kernel, arguments));
 }

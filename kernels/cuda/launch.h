@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/scan_cuda.h"
 #include "kernels/cuda/select/device.h"
+#include "kernels/cuda/select/instance.h"
 #include "kernels/cuda/streams.h"
 #include "kernels/order1/dtypes.h"
 
@@ -71,6 +72,26 @@ cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, v
 /* Thread blocks of `warps`, each of which takes so many rows at a time. `resident`: of an SM. */
 cudaError_t scan_rows_launch(const struct scan_device *device, const void *kernel, void *plan, uint64_t rows, int warps,
                              int at_once, int resident, size_t shared_bytes, cudaStream_t stream);
+
+/* A kernel whose thread blocks are alike in all launches, and how many of them an SM holds, of each device. */
+struct scan_resident_kernel {
+    const void *kernel; /* NULL: there is none */
+    int warps;
+    size_t shared_bytes;
+    int leaves; /* that a warp has room for, where it takes several rows */
+    int resident[SCAN_DEVICES_MAX];
+};
+cudaError_t scan_resident_load(const struct scan_device *device, struct scan_resident_kernel *kernels, int count);
+
+/* Launches one whose warps take so many rows at a time by a work queue, which becomes the plan's. */
+cudaError_t scan_resident_launch(struct scan_device *device, const struct scan_resident_kernel *kernel, void *plan,
+                                 struct work_queue **queue, uint64_t rows, int at_once, cudaStream_t stream);
+
+/* Clusters of a kernel that are resident together, and a launch of them; `together`: all at once. */
+cudaError_t scan_clusters_resident(const void *kernel, struct instance_cluster shape, size_t shared_bytes,
+                                   int *clusters);
+cudaError_t scan_clusters_launch(const void *kernel, struct instance_cluster shape, size_t shared_bytes,
+                                 uint64_t clusters, bool together, void *plan, cudaStream_t stream);
 
 /* Clears the latched error of a call that a file makes itself. */
 static inline cudaError_t scan_cleared(cudaError_t error)

@@ -4,6 +4,8 @@
  */
 #include "kernels/cuda/scan_cuda.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/by_length.h"
 #include "kernels/cuda/kernels/launchers.h"
@@ -60,13 +62,8 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     if (rule->demean)
         bytes += sums * sizeof(double);
     const struct scan_plan plan = scan_plan_of(rows, 0, count);
-    const uint64_t direct = scan_columns_direct_workspace_bytes(rule, &plan);
-    bytes = direct > bytes ? direct : bytes;
-    if (select_is_sum(rule)) {
-        const uint64_t tma = scan_columns_tma_workspace_bytes(rule, &plan);
-        bytes = tma > bytes ? tma : bytes;
-    }
-    return bytes;
+    bytes = std::max(bytes, scan_columns_direct_workspace_bytes(rule, &plan));
+    return select_is_sum(rule) ? std::max(bytes, scan_columns_tma_workspace_bytes(rule, &plan)) : bytes;
 }
 
 /* The workspace of rows: for ragged ones as much as all of them need in either way, or the longest alone. */
@@ -74,10 +71,8 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 {
     if (!rows->offsets || rows->length == 0)
         return even_workspace_bytes(rows, count);
-    const uint64_t together = scan_ragged_workspace_bytes(rows), alone = even_workspace_bytes(rows, 1);
-    const uint64_t sorted = scan_by_length_bytes(rows, count, sum_bytes_of(&rows->rule));
-    const uint64_t ragged = sorted > together ? sorted : together;
-    return alone > ragged ? alone : ragged;
+    return std::max({scan_ragged_workspace_bytes(rows), even_workspace_bytes(rows, 1),
+                     scan_by_length_bytes(rows, count, sum_bytes_of(&rows->rule))});
 }
 
 int scan_cuda_group(const struct scan_rows *rows, uint64_t count)
@@ -209,8 +204,11 @@ static bool is_nothing(const struct scan_rows *rows, uint64_t count)
 }
 
 /* cudaErrorInitializationError: no scan_cuda_init. */
-static cudaError_t call_init(struct scan_call *call)
+static cudaError_t call_init(struct scan_call *call, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                             const struct scan_range *range, void *workspace, cudaStream_t stream)
 {
+    *call = {NULL,  SELECT_PATH_COUNT, rows, first, count, NULL, range, scan_plan_of(rows, first, count), workspace,
+             stream};
     const cudaError_t error = device_current(&call->device);
     return error || call->device->processors > 0 ? error : cudaErrorInitializationError;
 }
@@ -220,9 +218,8 @@ int scan_cuda_by(const struct scan_choice *choice, const struct scan_rows *rows,
 {
     if (is_nothing(rows, count))
         return cudaSuccess;
-    struct scan_call call = {
-        NULL, SELECT_PATH_COUNT, rows, first, count, NULL, NULL, scan_plan_of(rows, first, count), workspace, stream};
-    const cudaError_t error = call_init(&call);
+    struct scan_call call;
+    const cudaError_t error = call_init(&call, rows, first, count, NULL, workspace, stream);
     if (error)
         return error;
     const struct select_device *base = call.device;
@@ -282,9 +279,8 @@ int scan_cuda_range(const struct scan_rows *rows, uint64_t row, uint64_t blocks,
     const struct scan_rows alone = row_alone(rows, row);
     const uint64_t first = rows->offsets ? 0 : row;
     const struct scan_range range = ranges_at(&rows->rule, alone.length, blocks, number);
-    struct scan_call call = {
-        NULL, SELECT_PATH_COUNT, &alone, first, 1, NULL, &range, scan_plan_of(&alone, first, 1), workspace, stream};
-    const cudaError_t error = call_init(&call);
+    struct scan_call call;
+    const cudaError_t error = call_init(&call, &alone, first, 1, &range, workspace, stream);
     if (error)
         return error;
     const int result = select_run_ranges(&alone, &call.plan, call.device, path_try, &call);

@@ -5,13 +5,9 @@
 cudaError_t scan_spine_load(const struct scan_spine *spine)
 {
     cudaError_t error = cudaSuccess;
-    for (int backward = 0; backward < 2 && !error; backward++) {
-        error = scan_kernel_load(spine->kernels[backward]);
-        if (!error)
-            error = scan_kernel_load(spine->ups[backward]);
-        if (!error)
-            error = scan_kernel_load(spine->downs[backward]);
-    }
+    for (const void *const *kernels : {spine->kernels, spine->ups, spine->downs})
+        for (int backward = 0; backward < 2 && !error; backward++)
+            error = scan_kernel_load(kernels[backward]);
     return error;
 }
 
@@ -19,7 +15,7 @@ cudaError_t scan_level_launch(const void *kernel, void *level, uint64_t sums_per
                               cudaStream_t stream)
 {
     void *arguments[] = {&level, &sums_per_row, &members};
-    const uint64_t blocks = (members + SPINE_LEVEL_THREADS - 1) / SPINE_LEVEL_THREADS;
+    const uint64_t blocks = scan_parts(members, SPINE_LEVEL_THREADS);
     return scan_launched(cudaLaunchKernel(kernel, dim3((unsigned)scan_least(blocks, SCAN_GRID_MAX), (unsigned)rows),
                                           dim3(SPINE_LEVEL_THREADS), arguments, 0, stream));
 }

@@ -3,6 +3,8 @@
  */
 #include "kernels/cuda/kernels/affine.cuh"
 
+#include <algorithm>
+
 #include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/kernels/launchers.h"
 #include "kernels/cuda/select/instance.h"
@@ -83,11 +85,6 @@ static struct any_plan any_plan_of(const struct scan_rows *rows, uint64_t first,
     return scan_any_layout_plan_of(&rows->rule, &scan, ragged);
 }
 
-static int most_of(int a, int b)
-{
-    return a > b ? a : b;
-}
-
 /* Plans. Where a kernel prefetches, samples' shared memory has vectors for coefficients and results, too. */
 
 static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count,
@@ -109,9 +106,9 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
     const int read = affine_eaches[accumulator_number(&rows->rule)][is_wide(&rows->rule)].vectors;
     const int stage = WORDS_STAGE(plan->samples.output_bytes);
     plan->samples.scan.smem = WORDS_VECTORS(plan->samples.input_bytes) +
-                              most_of(most_of(WORDS_VECTORS(plan->coefficients.input_bytes), read), stage);
+                              std::max({WORDS_VECTORS(plan->coefficients.input_bytes), read, stage});
     if (!ahead)
-        plan->samples.scan.smem = ANY_SMEM(most_of(any_widest(plan->samples), plan->coefficients.input_bytes));
+        plan->samples.scan.smem = ANY_SMEM(std::max(any_widest(plan->samples), plan->coefficients.input_bytes));
 }
 
 template <class Plan> static cudaError_t together(const struct scan_part *parts, unsigned count, cudaStream_t stream)

@@ -71,39 +71,16 @@ cudaError_t scan_any_cluster_load(struct scan_device *device)
     return error;
 }
 
-/* Attributes of a launch: clusters, and that all are resident at once, where they wait for one another. */
-struct attributes {
-    cudaLaunchAttribute list[2];
-};
-
-static cudaLaunchConfig_t config_of(struct instance_cluster shape, size_t shared_bytes, uint64_t clusters,
-                                    bool together, cudaStream_t stream, struct attributes *attributes)
-{
-    cudaLaunchConfig_t config = {};
-    attributes->list[0].id = cudaLaunchAttributeClusterDimension;
-    attributes->list[0].val.clusterDim = {(unsigned)shape.size, 1, 1};
-    attributes->list[1].id = cudaLaunchAttributeCooperative;
-    attributes->list[1].val.cooperative = 1;
-    config.gridDim = dim3((unsigned)(shape.size * clusters));
-    config.blockDim = dim3((unsigned)(shape.warps * WARP));
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream;
-    config.attrs = attributes->list;
-    config.numAttrs = together ? 2 : 1;
-    return config;
-}
-
 static cudaError_t room_find(struct any_cluster_room *room, const void *kernel, struct instance_cluster shape,
                              size_t shared_bytes)
 {
-    struct attributes attributes;
-    const cudaLaunchConfig_t config =
-        config_of(shape, shared_bytes, SCAN_GRID_MAX / shape.size, false, NULL, &attributes);
     const bool known =
         room->shape.size == shape.size && room->shape.warps == shape.warps && room->shared_bytes == shared_bytes;
     int clusters = 0;
-    cudaError_t error = known ? cudaSuccess : scan_cleared(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
-    if (!known && !error)
+    if (known)
+        return cudaSuccess;
+    const cudaError_t error = scan_clusters_resident(kernel, shape, shared_bytes, &clusters);
+    if (!error)
         *room = {shape, shared_bytes, clusters};
     return error;
 }
@@ -161,9 +138,7 @@ cudaError_t scan_any_cluster(const struct scan_call *call)
         error = states_clear(call, any->sum_bytes, &plan);
     if (error)
         return error;
-    struct attributes attributes;
-    const uint64_t clusters = scan_least((uint64_t)room->clusters, plan.any.scan.items);
-    const cudaLaunchConfig_t config = config_of(shape, shared_bytes, clusters, is_long, call->stream, &attributes);
-    void *arguments[] = {&plan};
-    return scan_launched(cudaLaunchKernelExC(&config, any->kernel, arguments));
+    return scan_clusters_launch(any->kernel, shape, shared_bytes,
+                                scan_least((uint64_t)room->clusters, plan.any.scan.items), is_long, &plan,
+                                call->stream);
 }

@@ -9,18 +9,10 @@ struct variant {
     int stage_vectors;
 };
 
-#define VARIANT(SUM, KIND, ALIGNED)                                                \
-    {                                                                              \
-        (const void *)block_per_row_kernel<SUM, KIND, ALIGNED>, SUM::stage_vectors \
-    }
-#define BY_KIND(SUM, ALIGNED) VARIANT(SUM, SCAND_KIND_INCLUSIVE, ALIGNED), VARIANT(SUM, SCAND_KIND_EXCLUSIVE, ALIGNED)
-#define BY_SUM(ALIGNED)                                                                \
-    {                                                                                  \
-        BY_KIND(sum_f32, ALIGNED), BY_KIND(sum_f64, ALIGNED), BY_KIND(sum_f2, ALIGNED) \
-    }
-
-/* For rows that begin anywhere, and for those that all begin with a vector; in the order of scan_sum_number. */
-static const struct variant variants[2][SCAN_SUMS] = {BY_SUM(false), BY_SUM(true)};
+/* For rows that begin anywhere, and for those that all begin with a vector. */
+#define X(SUM, KIND, ALIGNED) {(const void *)block_per_row_kernel<SUM, KIND, ALIGNED>, SUM::stage_vectors},
+static const struct variant variants[2][SCAN_SUMS] = {{SUM_RULES(X, false)}, {SUM_RULES(X, true)}};
+#undef X
 
 /* Vectors of shared memory that a warp has. */
 static int smem_of(const struct variant *variant, bool ahead)

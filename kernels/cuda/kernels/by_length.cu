@@ -140,6 +140,6 @@ cudaError_t scan_by_length(const struct scan_rows *rows, uint64_t first, uint64_
     if (!error)
         error = scan_cleared(cudaMemsetAsync(lists.items[0], 0xff, list_bytes, stream)); /* SCAN_RAGGED_END */
     void *arguments[] = {&lists};
-    const uint64_t grid = scan_least((count + THREADS - 1) / THREADS, GRID);
+    const uint64_t grid = scan_least(scan_parts(count, THREADS), GRID);
     return error ? error : scan_kernel_launch((const void *)by_length_kernel, grid, THREADS, arguments, 0, stream);
 }

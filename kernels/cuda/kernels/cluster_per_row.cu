@@ -29,22 +29,8 @@ static const struct cluster_variant variants[SCAN_SUMS] = {
 /* Shared memory for the longest rows that clusters of such thread blocks can take. */
 static size_t shared_bytes(const struct cluster_variant *variant, struct instance_cluster shape)
 {
-    const int blocks = (shape.size * shape.warps * CLUSTER_TILES + ORDER_FAN - 1) / ORDER_FAN;
+    const int blocks = (int)scan_groups((uint64_t)(shape.size * shape.warps * CLUSTER_TILES));
     return shape.warps * variant->warp_bytes + CLUSTER_TILES_BYTES(blocks, variant->sum_bytes);
-}
-
-static cudaLaunchConfig_t config_of(const struct cluster_variant *variant, struct instance_cluster shape,
-                                    uint64_t clusters, cudaLaunchAttribute *attribute)
-{
-    cudaLaunchConfig_t config = {};
-    attribute->id = cudaLaunchAttributeClusterDimension;
-    attribute->val.clusterDim = {(unsigned)shape.size, 1, 1};
-    config.gridDim = dim3((unsigned)(shape.size * clusters));
-    config.blockDim = dim3((unsigned)(shape.warps * WARP));
-    config.dynamicSmemBytes = shared_bytes(variant, shape);
-    config.attrs = attribute;
-    config.numAttrs = 1;
-    return config;
 }
 
 /* What is known of each device: the driver's function that makes tensor maps; and clusters that are resident together,
@@ -59,12 +45,10 @@ static cudaError_t resident_find(struct cluster_device *cluster, int number, str
                                  int *resident)
 {
     int16_t *known = &cluster->resident[number][shape.size][shape.warps];
-    cudaLaunchAttribute attribute;
     cudaError_t error = cudaSuccess;
     if (*known < 0) {
-        const cudaLaunchConfig_t config = config_of(&variants[number], shape, SCAN_GRID_MAX / shape.size, &attribute);
         int found = 0;
-        error = scan_cleared(cudaOccupancyMaxActiveClusters(&found, variants[number].kernel, &config));
+        error = scan_clusters_resident(variants[number].kernel, shape, shared_bytes(&variants[number], shape), &found);
         *known = error ? -1 : (int16_t)found;
     }
     *resident = error ? 0 : *known;
@@ -98,7 +82,7 @@ static cudaError_t map_input(void *encode, const struct scan_plan *scan, struct 
     char *first = scan->input.base + (int64_t)scan->first_row * stride + (apart < 0 ? apart : 0);
     plan->origin = first - (uintptr_t)first % CLUSTER_LINE;
     const uint64_t bytes = (uint64_t)(first - plan->origin) + (uint64_t)(apart < 0 ? -apart : apart) + 4 * scan->length;
-    const cuuint64_t shape[] = {ORDER_LEAF, (bytes + CLUSTER_LINE - 1) / CLUSTER_LINE}, strides[] = {CLUSTER_LINE};
+    const cuuint64_t shape[] = {ORDER_LEAF, scan_parts(bytes, CLUSTER_LINE)}, strides[] = {CLUSTER_LINE};
     const cuuint32_t box[] = {ORDER_LEAF, CLUSTER_LINES}, steps[] = {1, 1};
     return (cudaError_t)((decltype(&cuTensorMapEncodeTiled))encode)(
         &plan->map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, plan->origin, shape, strides, box, steps,
@@ -122,11 +106,7 @@ cudaError_t scan_cluster_per_row(const struct scan_call *call)
     cudaError_t error = resident_find(cluster, number, shape, &resident);
     if (!error)
         error = resident > 0 ? map_input(cluster->encode, scan, &plan) : SCAN_NO_ROOM;
-    if (error)
-        return error;
-    cudaLaunchAttribute attribute;
-    cudaLaunchConfig_t config = config_of(variant, shape, scan_least((uint64_t)resident, plan.scan.items), &attribute);
-    config.stream = call->stream;
-    void *arguments[] = {&plan};
-    return scan_launched(cudaLaunchKernelExC(&config, variant->kernel, arguments));
+    return error ? error
+                 : scan_clusters_launch(variant->kernel, shape, shared_bytes(variant, shape),
+                                        scan_least((uint64_t)resident, plan.scan.items), false, &plan, call->stream);
 }

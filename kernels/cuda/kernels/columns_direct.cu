@@ -71,8 +71,7 @@ cudaError_t scan_columns_direct_load(struct scan_device *)
 /* Strips, and columns of all of them. */
 static uint64_t strips_of(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    const uint64_t columns = (uint64_t)direct_columns(kernel_of(rule)->leaves);
-    return (plan->items / plan->blocks + columns - 1) / columns;
+    return scan_parts(plan->items / plan->blocks, (uint64_t)direct_columns(kernel_of(rule)->leaves));
 }
 
 static uint64_t columns_of(const struct scan_rule *rule, const struct scan_plan *plan)
@@ -187,7 +186,7 @@ static void plan_passes(struct direct_plan *plan)
 static cudaError_t launch(const struct scan_call *call, const struct scan_rule *rule, struct direct_plan *plan)
 {
     const struct direct_kernel *const kernel = kernel_of(rule);
-    const int leaves = (int)scan_least((plan->any.scan.length + ORDER_LEAF - 1) / ORDER_LEAF, ORDER_FAN);
+    const int leaves = (int)scan_least(scan_parts(plan->any.scan.length, ORDER_LEAF), ORDER_FAN);
     const int each = kernel->leaves, columns = direct_columns(each);
     const int threads = ((leaves + each - 1) / each * columns + WARP - 1) / WARP * WARP;
     int resident = 0;

@@ -83,7 +83,7 @@ static struct tma_plan plan_of(const struct scan_rule *rule, const struct scan_p
     plan.strips = (unsigned)scan_plan_boxes(scan);
     plan.tiles = (unsigned)scan_tiles(scan->length);
     plan.items = plan.strips * plan.tiles;
-    plan.strips_per_plane = (unsigned)((columns + TMA_COLUMNS - 1) / TMA_COLUMNS);
+    plan.strips_per_plane = (unsigned)scan_parts(columns, TMA_COLUMNS);
     plan.first_plane = planes ? (unsigned)(scan->first_row / columns) : 0;
     plan.planes = planes ? (unsigned)scan->outer_shape[scan->outer_rank - 2] : 1;
     plan.last = (int)(scan->length - (plan.tiles - 1) * (uint64_t)ORDER_TILE);

@@ -4,10 +4,9 @@
 
 static_assert(RAGGED_SHARED + sizeof(ragged_shared<sum_f2>) <= SELECT_RAGGED_BYTES, "what select.c takes for granted");
 
-#define BY_KIND(SUM) \
-    (const void *)ragged_kernel<SUM, SCAND_KIND_INCLUSIVE>, (const void *)ragged_kernel<SUM, SCAND_KIND_EXCLUSIVE>
-/* Kernels in the order of scan_sum_number. */
-static const void *const kernels[SCAN_SUMS] = {BY_KIND(sum_f32), BY_KIND(sum_f64), BY_KIND(sum_f2)};
+#define X(SUM, KIND, NONE) {(const void *)ragged_kernel<SUM, KIND>, RAGGED_WARPS, RAGGED_SHARED},
+static struct scan_resident_kernel kernels[SCAN_SUMS] = {SUM_RULES(X, )};
+#undef X
 
 /* Offsets of the regions of the workspace, which lie one after the other. */
 struct regions {
@@ -36,14 +35,11 @@ static struct regions regions_of(const struct scan_rows *rows)
     return regions;
 }
 
-/* Thread blocks that an SM holds, of each device. */
-static int residents[SCAN_DEVICES_MAX][SCAN_SUMS];
-
 cudaError_t scan_ragged_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < SCAN_SUMS && !error && device->shared_max >= SELECT_RAGGED_BYTES; i++)
-        error = scan_kernel_load_resident(kernels[i], RAGGED_WARPS * WARP, RAGGED_SHARED, &residents[device->id][i]);
+    if (device->shared_max >= SELECT_RAGGED_BYTES)
+        error = scan_resident_load(device, kernels, SCAN_SUMS);
     return error ? error : scan_kernel_load((const void *)ragged_plan_kernel);
 }
 
@@ -84,23 +80,23 @@ static struct ragged_plan plan_of(const struct scan_call *call)
 cudaError_t scan_ragged(const struct scan_call *call)
 {
     const struct scan_rows *rows = call->rows;
-    const int number = scan_sum_number(&rows->rule), threads = RAGGED_WARPS * WARP;
+    const struct scan_resident_kernel *kernel = &kernels[scan_sum_number(&rows->rule)];
     struct ragged_plan plan = plan_of(call);
     void *arguments[] = {&plan};
-    const uint64_t resident = (uint64_t)call->device->processors * residents[call->device->id][number];
+    const uint64_t resident = (uint64_t)call->device->processors * kernel->resident[call->device->id];
     if (resident == 0)
         return SCAN_NO_ROOM;
     cudaError_t error =
         scan_cleared(cudaMemsetAsync(plan.counts, 0, RAGGED_CLASSES * sizeof(*plan.counts), call->stream));
     if (!error)
         error = scan_kernel_launch((const void *)ragged_plan_kernel,
-                                   scan_least((call->count + RAGGED_THREADS - 1) / RAGGED_THREADS, resident),
-                                   RAGGED_THREADS, arguments, 0, call->stream);
+                                   scan_least(scan_parts(call->count, RAGGED_THREADS), resident), RAGGED_THREADS,
+                                   arguments, 0, call->stream);
     if (error)
         return error;
     const uint64_t grid = rows->length <= ORDER_BLOCK ? scan_least(resident, call->count) : resident;
     if (rows->length <= ORDER_BLOCK)
-        return scan_kernel_launch(kernels[number], grid, threads, arguments, RAGGED_SHARED, call->stream);
-    return scan_launched(cudaLaunchCooperativeKernel(kernels[number], dim3((unsigned)grid), dim3(threads), arguments,
-                                                     RAGGED_SHARED, call->stream));
+        return scan_kernel_launch(kernel->kernel, grid, RAGGED_THREADS, arguments, RAGGED_SHARED, call->stream);
+    return scan_launched(cudaLaunchCooperativeKernel(kernel->kernel, dim3((unsigned)grid), dim3(RAGGED_THREADS),
+                                                     arguments, RAGGED_SHARED, call->stream));
 }

@@ -101,15 +101,11 @@ cudaError_t scan_reduce_load(struct scan_device *)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < REDUCERS && !error; i++) {
-        error = scan_kernel_share(reducers[i].kernel, reducers[i].shared_bytes);
-        if (!error)
-            error = scan_kernel_share(reducers[i].warp_per_rows_kernel, reducers[i].shared_bytes);
-        if (!error)
-            error = scan_kernel_share(reducers[i].together_kernel, reducers[i].shared_bytes);
-        if (!error)
-            error = scan_kernel_load(reducers[i].up);
-        if (!error)
-            error = scan_kernel_load(reducers[i].finisher);
+        const struct reducer *reducer = &reducers[i];
+        for (const void *kernel : {reducer->kernel, reducer->warp_per_rows_kernel, reducer->together_kernel})
+            error = error ? error : scan_kernel_share(kernel, reducer->shared_bytes);
+        for (const void *kernel : {reducer->up, reducer->finisher})
+            error = error ? error : scan_kernel_load(kernel);
     }
     return error;
 }
@@ -139,30 +135,21 @@ static struct reduce_plan plan_of(const struct scan_rows *rows, uint64_t first, 
     return plan;
 }
 
-static uint64_t parts_of(uint64_t whole, uint64_t part)
-{
-    return (whole + part - 1) / part;
-}
-
 /* Thread blocks for items of which each takes `workers` at a time and, if there are many, so many times. */
 static uint64_t grid_of(const struct scan_device *device, uint64_t items, uint64_t workers, uint64_t rounds)
 {
     uint64_t most = items / (workers * (uint64_t)device->processors * BLOCKS_EACH);
     rounds = scan_least(rounds, most > 0 ? most : 1);
-    return scan_least(parts_of(parts_of(items, rounds), workers), GRID_LARGEST);
+    return scan_least(scan_parts(scan_parts(items, rounds), workers), GRID_LARGEST);
 }
 
 static cudaError_t short_run(const struct scan_device *device, const struct reducer *reducer, struct reduce_plan *plan,
                              cudaStream_t stream)
 {
     struct packed_rows *rows = &plan->rows_at_once;
-    rows->input = plan->scan.input.base + plan->scan.first_row * plan->scan.length * (uint64_t)reducer->bytes;
-    rows->rows = plan->scan.items;
-    rows->length = (int)plan->scan.length;
-    rows->leaves = (rows->length + ORDER_LEAF - 1) / ORDER_LEAF;
-    rows->inverse = PACKED_INVERSE(rows->leaves);
+    *rows = packed_rows_of(&plan->scan, reducer->bytes);
     rows->rows_at_once = ORDER_FAN / rows->leaves;
-    uint64_t iterations = parts_of(rows->rows, (uint64_t)rows->rows_at_once);
+    uint64_t iterations = scan_parts(rows->rows, (uint64_t)rows->rows_at_once);
     void *arguments[] = {plan};
     return scan_kernel_launch(reducer->warp_per_rows_kernel,
                               grid_of(device, iterations, (uint64_t)reducer->warps, SHORT_TURNS), reducer->warps * WARP,
@@ -180,7 +167,7 @@ static int team_of(const struct reducer *reducer, int tiles)
 
 static int tiles_of(uint64_t length)
 {
-    return (int)parts_of(scan_least(length, ORDER_BLOCK), ORDER_TILE);
+    return (int)scan_parts(scan_least(length, ORDER_BLOCK), ORDER_TILE);
 }
 
 static cudaError_t teams_run(const struct scan_device *device, const struct reducer *reducer, struct reduce_plan *plan,
@@ -200,7 +187,7 @@ static cudaError_t teams_run(const struct scan_device *device, const struct redu
 static cudaError_t finish_run(const struct reducer *reducer, struct reduce_plan *plan, uint64_t count,
                               cudaStream_t stream)
 {
-    uint64_t threads = FINISH_BLOCK, grid = parts_of(count, FINISH_BLOCK);
+    uint64_t threads = FINISH_BLOCK, grid = scan_parts(count, FINISH_BLOCK);
     cudaError_t error = cudaSuccess;
     while (!scan_level_is_alone(plan->members, count) && !error) {
         error = scan_level_launch(reducer->up, plan->totals, plan->scan.sums_per_row, count, plan->members, stream);
@@ -208,7 +195,7 @@ static cudaError_t finish_run(const struct reducer *reducer, struct reduce_plan 
         plan->members = scan_groups(plan->members);
     }
     if (plan->scan.blocks > 1) {
-        threads = scan_least(parts_of(plan->members, WARP) * WARP, SPINE_THREADS);
+        threads = scan_least(scan_parts(plan->members, WARP) * WARP, SPINE_THREADS);
         grid = count;
     }
     void *arguments[] = {plan, &count};
@@ -262,7 +249,7 @@ cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, 
     const auto plan_make = [&](const struct scan_part &part, struct reduce_plan *plan) -> struct batch_part {
         *plan = plan_of(part.rows, part.first, part.count, NULL);
         plan->team = team_of(reducer, tiles_of(part.rows->length));
-        return {parts_of(part.count, (uint64_t)(reducer->warps / plan->team)), reducer->warps,
+        return {scan_parts(part.count, (uint64_t)(reducer->warps / plan->team)), reducer->warps,
                 REDUCE_STAGES *WORDS_VECTORS(reducer->bytes)};
     };
     return batches_launch<struct reduce_plan>(reducer->together_kernel, parts, count, stream, plan_make);

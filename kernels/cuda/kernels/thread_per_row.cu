@@ -3,12 +3,9 @@
 #include "kernels/cuda/kernels/launchers.h"
 
 /* Kernels for rows of several leaves, and of one. */
-#define VARIANT(SUM, KIND)                                                                                          \
-    {                                                                                                               \
-        (const void *)thread_per_row_kernel<SUM, KIND, false>, (const void *)thread_per_row_kernel<SUM, KIND, true> \
-    }
-#define BY_KIND(SUM) VARIANT(SUM, SCAND_KIND_INCLUSIVE), VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
-static const void *const kernels[SCAN_SUMS][2] = {BY_KIND(sum_f32), BY_KIND(sum_f64), BY_KIND(sum_f2)};
+#define X(SUM, KIND, LEAF) (const void *)thread_per_row_kernel<SUM, KIND, LEAF>,
+static const void *const kernels[2][SCAN_SUMS] = {{SUM_RULES(X, false)}, {SUM_RULES(X, true)}};
+#undef X
 
 static size_t shared_bytes(int length)
 {
@@ -20,14 +17,14 @@ cudaError_t scan_thread_per_row_load(struct scan_device *device)
     size_t most;
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < 2 * SCAN_SUMS && !error; i++)
-        error = scan_kernel_load_most(kernels[i / 2][i % 2], device->shared_max, &most);
+        error = scan_kernel_load_most(kernels[i / SCAN_SUMS][i % SCAN_SUMS], device->shared_max, &most);
     return error;
 }
 
 cudaError_t scan_thread_per_row(const struct scan_call *call)
 {
     struct packed_rows plan = packed_rows_of(&call->plan);
-    const void *const kernel = kernels[scan_sum_number(&call->rows->rule)][plan.length <= ORDER_LEAF];
+    const void *const kernel = kernels[plan.length <= ORDER_LEAF][scan_sum_number(&call->rows->rule)];
     const size_t bytes = shared_bytes(plan.length);
     plan.rows_at_once = THREAD_PER_ROW_ROWS(plan.length);
     int resident = 0;

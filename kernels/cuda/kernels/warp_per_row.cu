@@ -4,49 +4,29 @@
 
 #define TILES_MAX 3
 
-struct warp_per_row_variant {
-    const void *kernel;
-    int rows; /* rows that a warp takes at once */
-};
-
-#define VARIANT(SUM, TILES, KIND)                                                          \
-    {                                                                                      \
-        (const void *)warp_per_row_kernel<SUM, TILES, KIND>, warp_per_row_rows<SUM, TILES> \
-    }
-#define BY_KIND(SUM, TILES) VARIANT(SUM, TILES, SCAND_KIND_INCLUSIVE), VARIANT(SUM, TILES, SCAND_KIND_EXCLUSIVE)
-#define BY_SUM(TILES)                                                            \
-    {                                                                            \
-        BY_KIND(sum_f32, TILES), BY_KIND(sum_f64, TILES), BY_KIND(sum_f2, TILES) \
-    }
-
-/* Kernels by tiles, then in the order of scan_sum_number. */
-static const struct warp_per_row_variant variants[TILES_MAX][SCAN_SUMS] = {BY_SUM(1), BY_SUM(2), BY_SUM(3)};
-
-static size_t shared_bytes(int tiles, int rows)
+template <class Sum, int Tiles, int Kind> static constexpr struct scan_resident_kernel kernel_by()
 {
-    return (size_t)WARP_PER_ROW_WARPS * 2 * rows * LINES_SMEM(tiles) * VEC16_BYTES;
+    const int rows = warp_per_row_rows<Sum, Tiles>;
+    return {(const void *)warp_per_row_kernel<Sum, Tiles, Kind>, WARP_PER_ROW_WARPS,
+            (size_t)WARP_PER_ROW_WARPS * 2 * rows * LINES_SMEM(Tiles) * VEC16_BYTES, rows * Tiles * ORDER_FAN};
 }
 
-/* Thread blocks that an SM holds, of each device. */
-static int residents[SCAN_DEVICES_MAX][TILES_MAX][SCAN_SUMS];
+/* Kernels by tiles. */
+#define X(SUM, KIND, TILES) kernel_by<SUM, TILES, KIND>(),
+static struct scan_resident_kernel kernels[TILES_MAX][SCAN_SUMS] = {
+    {SUM_RULES(X, 1)}, {SUM_RULES(X, 2)}, {SUM_RULES(X, 3)}};
+#undef X
 
 cudaError_t scan_warp_per_row_load(struct scan_device *device)
 {
-    cudaError_t error = cudaSuccess;
-    for (int tiles = 1; tiles <= TILES_MAX; tiles++)
-        for (int i = 0; i < SCAN_SUMS && !error; i++) {
-            const struct warp_per_row_variant *variant = &variants[tiles - 1][i];
-            error = scan_kernel_load_resident(variant->kernel, WARP_PER_ROW_WARPS * WARP,
-                                              shared_bytes(tiles, variant->rows), &residents[device->id][tiles - 1][i]);
-        }
-    return error;
+    return scan_resident_load(device, kernels[0], TILES_MAX * SCAN_SUMS);
 }
 
 cudaError_t scan_warp_per_row(const struct scan_call *call)
 {
     const struct scan_plan *scan = &call->plan;
-    const int number = scan_sum_number(&call->rows->rule), tiles = (int)scan_tiles(scan->length);
-    const struct warp_per_row_variant *variant = &variants[tiles - 1][number];
+    const int tiles = (int)scan_tiles(scan->length);
+    const struct scan_resident_kernel *kernel = &kernels[tiles - 1][scan_sum_number(&call->rows->rule)];
     struct warp_per_row_plan plan = {};
     plan.input_stride = scan->input.outer_strides[0];
     plan.output_stride = scan->output.outer_strides[0];
@@ -59,10 +39,6 @@ cudaError_t scan_warp_per_row(const struct scan_call *call)
     plan.intermediate_f32 = scan->intermediate_f32;
     plan.input_form = scan->input_form;
     plan.output_form = scan->output_form;
-    cudaError_t error = scan_work_queue_of(call->device, call->stream, &plan.queue);
-    if (error)
-        return error;
-    return scan_rows_launch(call->device, variant->kernel, &plan, plan.rows, WARP_PER_ROW_WARPS, variant->rows,
-                            residents[call->device->id][tiles - 1][number], shared_bytes(tiles, variant->rows),
-                            call->stream);
+    return scan_resident_launch(call->device, kernel, &plan, &plan.queue, plan.rows,
+                                kernel->leaves / (tiles * ORDER_FAN), call->stream);
 }

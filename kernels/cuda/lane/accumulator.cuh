@@ -35,72 +35,77 @@ DEVICE void pin(struct f2 &x)
 }
 
 /* What floats and integers have in common. */
-template <class T, enum scand_operator Op>
-struct any_number {
-    using sum = T; using sample = T; static const int registers = 48; static const int stage_vectors = 128;
+template <class T, scand_operator Op> struct any_number {
+    using sum = T;
+    using sample = T;
+    static const int registers = 48;
+    static const int stage_vectors = 128;
     static const bool has_identity = true;
 
-    DEVICE sum first(sample x){return x;}
-DEVICE sum add_sample(sum s, sample x)
-{
-    return OPERATOR_APPLY(Op, s, x);
-}
-DEVICE sum add(sum left, sum right)
-{
-    return OPERATOR_APPLY(Op, left, right);
-}
-DEVICE sample value(sum s)
-{
-    return s;
-}
-}
-;
+    DEVICE sum first(sample x)
+    {
+        return x;
+    }
+    DEVICE sum add_sample(sum s, sample x)
+    {
+        return OPERATOR_APPLY(Op, s, x);
+    }
+    DEVICE sum add(sum left, sum right)
+    {
+        return OPERATOR_APPLY(Op, left, right);
+    }
+    DEVICE sample value(sum s)
+    {
+        return s;
+    }
+};
 
 /* Floats and doubles. Of f32 samples doubles are held from the load on: conversions are the scarce unit on most GPUs.
  */
-template <class T, enum scand_operator Op>
-struct any_real : any_number<T, Op> {
+template <class T, scand_operator Op> struct any_real : any_number<T, Op> {
     static const bool is_real = true, has_half = Op == SCAND_OPERATOR_SUM;
 
-    DEVICE T from_f32(float x){return x;}
-DEVICE T from_f64(double x)
-{
-    return (T)x;
-}
-DEVICE T zero()
-{
-    return (T)OPERATOR_EMPTY_REAL(Op);
-}
-DEVICE T identity()
-{
-    return Op == SCAND_OPERATOR_SUM ? (T)-0.0 : zero();
-}
-DEVICE T absent()
-{
-    return identity();
-}
-DEVICE T less_half(T s, T x)
-{
-    return s - (T)0.5 * x;
-}
-DEVICE T half(T x)
-{
-    return (T)0.5 * x;
-}
-DEVICE T between_passes(T x, bool to_f32)
-{
-    return to_f32 ? (T)(float)x : x;
-}
-DEVICE float as_f32(T x)
-{
-    return (float)x;
-}
-DEVICE double as_f64(T x)
-{
-    return (double)x;
-}
-}
-;
+    DEVICE T from_f32(float x)
+    {
+        return x;
+    }
+    DEVICE T from_f64(double x)
+    {
+        return (T)x;
+    }
+    DEVICE T zero()
+    {
+        return (T)OPERATOR_EMPTY_REAL(Op);
+    }
+    DEVICE T identity()
+    {
+        return Op == SCAND_OPERATOR_SUM ? (T)-0.0 : zero();
+    }
+    DEVICE T absent()
+    {
+        return identity();
+    }
+    DEVICE T less_half(T s, T x)
+    {
+        return s - (T)0.5 * x;
+    }
+    DEVICE T half(T x)
+    {
+        return (T)0.5 * x;
+    }
+    DEVICE T between_passes(T x, bool to_f32)
+    {
+        return to_f32 ? (T)(float)x : x;
+    }
+    DEVICE float as_f32(T x)
+    {
+        return (float)x;
+    }
+    DEVICE double as_f64(T x)
+    {
+        return (double)x;
+    }
+};
 
 /* Integers that wrap, of 64 bits, or of 32 where no more of them are written. Where signed ones are compared, their
  * sign bits are flipped as long as they are here. */
@@ -331,6 +336,15 @@ template <class Sum> constexpr bool sum_has_plain = !std::is_same<typename sum_p
     NUMBER_OPERATORS(X, , , ANY_RULE_F64)   \
     NUMBER_OPERATORS(X, , , ANY_RULE_WHOLE) \
     ADDING_OPERATORS(X, , , ANY_RULE_F2)
+
+/* The sums that have kernels of their own, by kind, in the order of scan_sum_number: X(SUM, KIND, MORE). */
+#define SUM_RULES(X, MORE)                 \
+    X(sum_f32, SCAND_KIND_INCLUSIVE, MORE) \
+    X(sum_f32, SCAND_KIND_EXCLUSIVE, MORE) \
+    X(sum_f64, SCAND_KIND_INCLUSIVE, MORE) \
+    X(sum_f64, SCAND_KIND_EXCLUSIVE, MORE) \
+    X(sum_f2, SCAND_KIND_INCLUSIVE, MORE)  \
+    X(sum_f2, SCAND_KIND_EXCLUSIVE, MORE)
 
 /* The result that is written of a value. Hardware differs in which NaN it makes, so there is only one. */
 template <class Sum> DEVICE void result_of(typename Sum::sample x, float *result)

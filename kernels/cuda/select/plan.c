@@ -8,12 +8,12 @@
 
 uint64_t scan_tiles(uint64_t length)
 {
-    return (length + ORDER_TILE - 1) / ORDER_TILE;
+    return scan_parts(length, ORDER_TILE);
 }
 
 uint64_t scan_blocks(uint64_t length)
 {
-    return (length + ORDER_BLOCK - 1) / ORDER_BLOCK;
+    return scan_parts(length, ORDER_BLOCK);
 }
 
 int scan_warps(uint64_t length)
@@ -36,7 +36,7 @@ int scan_serial_rows(int leaves)
 
 uint64_t scan_groups(uint64_t members)
 {
-    return (members + ORDER_FAN - 1) / ORDER_FAN;
+    return scan_parts(members, ORDER_FAN);
 }
 
 uint64_t scan_tree_sums(uint64_t members)
@@ -164,12 +164,12 @@ bool scan_plan_has_maps(const struct scan_plan *plan)
 uint64_t scan_plan_boxes(const struct scan_plan *plan)
 {
     const uint64_t columns = scan_plan_columns(plan);
-    return plan->items / plan->blocks / columns * ((columns + SCAN_BOX - 1) / SCAN_BOX);
+    return plan->items / plan->blocks / columns * scan_parts(columns, SCAN_BOX);
 }
 
 uint64_t scan_plan_direct_strips(const struct scan_plan *plan)
 {
-    return (plan->items / plan->blocks + SCAN_DIRECT_COLUMNS - 1) / SCAN_DIRECT_COLUMNS;
+    return scan_parts(plan->items / plan->blocks, SCAN_DIRECT_COLUMNS);
 }
 
 struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count)

@@ -101,6 +101,12 @@ uint64_t scan_plan_boxes(const struct scan_plan *plan);
 #define SCAN_DIRECT_LEVELS  3
 uint64_t scan_plan_direct_strips(const struct scan_plan *plan);
 
+/* Parts of so many, of which the last one may be smaller. */
+static inline uint64_t scan_parts(uint64_t whole, uint64_t part)
+{
+    return (whole + part - 1) / part;
+}
+
 /* Tiles of a row; its order blocks; warps of a thread block that works on one, a tile each. */
 uint64_t scan_tiles(uint64_t length);
 uint64_t scan_blocks(uint64_t length);

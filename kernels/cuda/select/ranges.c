@@ -16,11 +16,6 @@
 #define MAPPED_LINE    64 /* bytes that come for a sample by itself */
 #define PS_PER_US      UINT64_C(1000000)
 
-static uint64_t parts_of(uint64_t whole, uint64_t part)
-{
-    return (whole + part - 1) / part;
-}
-
 /* Returns the number of rounds before the values, or the result: each has launches over all blocks, and one that joins
  * their totals. */
 static uint64_t rounds_of(const struct scan_rule *rule)
@@ -30,14 +25,14 @@ static uint64_t rounds_of(const struct scan_rule *rule)
 
 uint64_t ranges_count(const struct scan_rule *rule, uint64_t length, uint64_t blocks)
 {
-    const uint64_t ranges = parts_of(scan_blocks(length), blocks);
+    const uint64_t ranges = scan_parts(scan_blocks(length), blocks);
     return rounds_of(rule) * (ranges + 1) + (rule->operation == SCAND_OPERATION_REDUCE ? 0 : ranges);
 }
 
 struct scan_range ranges_at(const struct scan_rule *rule, uint64_t length, uint64_t blocks, uint64_t number)
 {
     const bool reduces = rule->operation == SCAND_OPERATION_REDUCE;
-    const uint64_t all = scan_blocks(length), ranges = parts_of(all, blocks), round = number / (ranges + 1);
+    const uint64_t all = scan_blocks(length), ranges = scan_parts(all, blocks), round = number / (ranges + 1);
     const bool values = round >= rounds_of(rule), mean = !reduces && rule->demean && round == 0;
     const uint64_t at = values ? number - rounds_of(rule) * (ranges + 1) : number % (ranges + 1);
     struct scan_range range = {.pass = values || mean ? 0 : (int)round - (!reduces && rule->demean)};
@@ -73,7 +68,7 @@ static uint64_t sample_ps(const struct scan_rows *rows, bool mapped, int process
     const struct scan_plan plan = scan_plan_of(rows, 0, 1);
     const bool dense = plan.input.access == ACCESS_VEC16 && (reduces || plan.output.access == ACCESS_VEC16);
     uint64_t ps = (reduces || select_is_sum(rule) ? SUM_PS : GENERAL_PS) * (dense ? 1 : STRIDED_TIMES);
-    ps = parts_of(ps * PROCESSORS, (uint64_t)processors);
+    ps = scan_parts(ps * PROCESSORS, (uint64_t)processors);
     if (mapped)
         ps += bus_ps(rows->input_stride, codec_bytes(rule->input)) +
               (reduces ? 0 : bus_ps(rows->output_stride, codec_bytes(rule->output))) +

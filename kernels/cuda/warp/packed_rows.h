@@ -28,16 +28,16 @@ struct packed_rows {
 /* Times a number of a few tiles' leaves, this is 2^16 times the number of its row, or a bit more. */
 #define PACKED_INVERSE(LEAVES) ((1 << 16) / (LEAVES) + 1)
 
-/* The rows of a plan. */
-static inline struct packed_rows packed_rows_of(const struct scan_plan *scan)
+/* The rows of a plan, of samples and results of so many bytes. */
+static inline struct packed_rows packed_rows_of(const struct scan_plan *scan, int bytes = 4)
 {
     struct packed_rows plan = {};
-    uint64_t offset = scan->first_row * scan->length * sizeof(float);
+    uint64_t offset = scan->first_row * scan->length * (uint64_t)bytes;
     plan.input = scan->input.base + offset;
     plan.output = scan->output.base + offset;
     plan.rows = scan->items;
     plan.length = (int)scan->length;
-    plan.leaves = (plan.length + ORDER_LEAF - 1) / ORDER_LEAF;
+    plan.leaves = (int)scan_parts(scan->length, ORDER_LEAF);
     plan.inverse = PACKED_INVERSE(plan.leaves);
     plan.pass_count = scan->pass_count;
     memcpy(plan.backward, scan->backward, sizeof(plan.backward));
