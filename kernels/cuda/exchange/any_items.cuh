@@ -93,9 +93,7 @@ DEVICE void any_read_from(const struct any_plan &plan, const Source &source, Dem
         if (Tight && std::is_same<typename Sum::sample, double>::value)
             leaf_pin(reals); /* else the forms of samples are told apart where they are doubles, and spilled */
         demean(reals);
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = Sum::from_f32(reals[i]);
+        leaf_from_f32<Sum>(reals, x);
     }
 }
 

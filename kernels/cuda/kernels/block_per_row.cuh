@@ -62,9 +62,7 @@ __global__ void REGISTERS((scan_registers<Sum, Aligned>))
             leaf_convert_apart<false>(plan.input_form, samples);
         else
             leaf_decode(plan.input_form, samples);
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = Sum::from_f32(samples[i]);
+        leaf_from_f32<Sum>(samples, x);
 
         scan_passes<Sum, Kind>(plan, item, warp, &shared, x);
         bool first_thread = warp == 0 && lane_index() == 0;

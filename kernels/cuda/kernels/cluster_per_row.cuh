@@ -100,9 +100,7 @@ DEVICE void cluster_read(const struct cluster_plan &plan, const struct scan_item
     for (int t = 0; t < CLUSTER_TILES; t++) {
         leaf_pin(x[t]);
         leaf_decode(plan.scan.input_form, x[t]);
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            leaves->tile[t].x[i] = Sum::from_f32(x[t][i]);
+        leaf_from_f32<Sum>(x[t], leaves->tile[t].x);
     }
 }
 
@@ -127,11 +125,8 @@ DEVICE void cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int
         }
     }
 #pragma unroll
-    for (int t = 0; t < CLUSTER_TILES; t++) {
-        const struct leaf_end end = leaf_end_of<Sum, Backward>(samples[t]);
-        sums->tile[t] = end.partial ? leaf_total<Sum, Backward, Backward>(leaves.tile[t].x, end.last)
-                                    : leaf_total<Sum, Backward, false>(leaves.tile[t].x, ORDER_LEAF - 1);
-    }
+    for (int t = 0; t < CLUSTER_TILES; t++)
+        sums->tile[t] = leaf_total<Sum, Backward>(leaves.tile[t].x, leaf_end_of<Sum, Backward>(samples[t]));
     kogge_stone<Sum, Backward, CLUSTER_TILES>(
         sums->tile, [&](int t) { return group_last<Sum>((int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF)); });
 }

@@ -26,12 +26,7 @@
 /* The value of a pass that has met nothing. */
 template <class Sum> DEVICE typename Sum::sample direct_zero(const struct direct_plan &plan)
 {
-    if constexpr (Sum::is_real)
-        return Sum::value(Sum::zero());
-    else if constexpr (sizeof(typename Sum::sample) == 4)
-        return (uint32_t)plan.any.zero ^ any_flip32(plan.any);
-    else
-        return plan.any.zero;
+    return any_outside<Sum>{plan.any, NULL, 0}.zero();
 }
 
 /* The arithmetic on a leaf of which `samples` are there: the change of samples before a pass; the leaf's total; its

@@ -121,6 +121,12 @@ template <class Sum> DEVICE bool grid_per_row_there(const struct grid_per_row_sh
     return *(const volatile int *)&shared->items[number % GRID_PER_ROW_ITEMS].length > 0;
 }
 
+/* Waits until the mbarrier of item `number`, of a ring of them, has opened for it. */
+DEVICE void grid_per_row_wait(mbarrier ring[GRID_PER_ROW_MBARRIERS], int number)
+{
+    mbarrier_wait(&ring[number % GRID_PER_ROW_MBARRIERS], number / GRID_PER_ROW_MBARRIERS % 2);
+}
+
 /* Starts the copy of a warp's tiles of an item. */
 template <bool Aligned> DEVICE void grid_per_row_fetch(const struct grid_per_row_item *item, int warp, uint4 *buffer)
 {
@@ -275,9 +281,7 @@ DEVICE void grid_per_row_results(const struct scan_plan &plan, struct grid_per_r
     for (int i = 0; i < GRID_PER_ROW_TILES; i++) {
         const int tile = grid_per_row_tile(warp, i);
         typename Sum::sample x[ORDER_LEAF];
-#pragma unroll
-        for (int k = 0; k < ORDER_LEAF; k++)
-            x[k] = Sum::from_f32(values[0][k]);
+        leaf_from_f32<Sum>(values[0], x);
         grid_per_row_values_of<Sum, Kind>(plan, pass, x, item, tile,
                                           shared->tiles[pass][number % GRID_PER_ROW_MBARRIERS].carries, before[0]);
         struct held_leaf<float> results;
@@ -345,8 +349,7 @@ DEVICE void grid_per_row_both(const struct scan_plan &plan, struct grid_per_row_
         typename Sum::sum before[GRID_PER_ROW_TILES];
         float x[ORDER_LEAF];
         if (grid_per_row_there(shared, iteration)) {
-            mbarrier_wait(&shared->carries[0][iteration % GRID_PER_ROW_MBARRIERS],
-                          iteration / GRID_PER_ROW_MBARRIERS % 2);
+            grid_per_row_wait(shared->carries[0], iteration);
 #pragma unroll
             for (int i = 0; i < GRID_PER_ROW_TILES; i++) {
                 const int tile = grid_per_row_tile(warp, i);
@@ -364,8 +367,7 @@ DEVICE void grid_per_row_both(const struct scan_plan &plan, struct grid_per_row_
             }
         }
         if (iteration > 0) {
-            mbarrier_wait(&shared->carries[1][(iteration - 1) % GRID_PER_ROW_MBARRIERS],
-                          (iteration - 1) / GRID_PER_ROW_MBARRIERS % 2);
+            grid_per_row_wait(shared->carries[1], iteration - 1);
             __syncwarp(); /* the stage has been read */
             grid_per_row_results<Sum, Kind, Aligned>(plan, shared, 1, iteration - 1, warp, stage, held_before, held);
         }
@@ -412,8 +414,7 @@ DEVICE void grid_per_row_one(const struct scan_plan &plan, struct grid_per_row_s
         }
         __syncwarp();
         if (iteration > 0) {
-            mbarrier_wait(&shared->carries[0][(iteration - 1) % GRID_PER_ROW_MBARRIERS],
-                          (iteration - 1) / GRID_PER_ROW_MBARRIERS % 2);
+            grid_per_row_wait(shared->carries[0], iteration - 1);
             grid_per_row_results<Sum, Kind, Aligned>(plan, shared, 0, iteration - 1, warp, buffer + warp * TILE_SMEM,
                                                      held_before, held);
         }
@@ -485,7 +486,7 @@ DEVICE void grid_per_row_tell(struct grid_per_row_shared<Sum> *shared, int pass,
 {
     for (int number = 0; grid_per_row_there(shared, number); number++) {
         const struct grid_per_row_item *item = &shared->items[number % GRID_PER_ROW_ITEMS];
-        mbarrier_wait(&shared->totals[pass][number % GRID_PER_ROW_MBARRIERS], number / GRID_PER_ROW_MBARRIERS % 2);
+        grid_per_row_wait(shared->totals[pass], number);
         typename Sum::sum total;
         grid_per_row_prefixes<Sum, Backward>(item, &shared->tiles[pass][number % GRID_PER_ROW_MBARRIERS], &total);
         if (lane_index() == 0)
@@ -517,7 +518,7 @@ DEVICE void grid_per_row_await(const struct grid_per_row_plan &plan, struct grid
                 grid_per_row_item_at(plan.scan, grid_per_row_taken(plan.scan, taken, next));
             taken = scan_take_number(plan.scan);
         }
-        mbarrier_wait(&shared->totals[pass][number % GRID_PER_ROW_MBARRIERS], number / GRID_PER_ROW_MBARRIERS % 2);
+        grid_per_row_wait(shared->totals[pass], number);
         grid_per_row_carries<Sum, Backward>(plan, item, pass, &shared->tiles[pass][number % GRID_PER_ROW_MBARRIERS],
                                             &memory);
         mbarrier_arrive(&shared->carries[pass][number % GRID_PER_ROW_MBARRIERS]);

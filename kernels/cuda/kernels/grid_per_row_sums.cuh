@@ -32,9 +32,7 @@ DEVICE void grid_per_row_sums_second(const struct scan_plan &plan, struct grid_p
     using Wide = typename grid_per_row_wide<Sum>::type;
     const struct grid_per_row_item *item = &shared->items[number % GRID_PER_ROW_ITEMS];
     typename Wide::sample values[ORDER_LEAF];
-#pragma unroll
-    for (int k = 0; k < ORDER_LEAF; k++)
-        values[k] = Wide::from_f32(x[k]);
+    leaf_from_f32<Wide>(x, values);
     grid_per_row_values_of<Wide, Kind>(plan, 0, values, item, tile,
                                        shared->tiles[0][number % GRID_PER_ROW_MBARRIERS].carries, before);
     leaf_between_passes<Wide>(values, true);
@@ -55,11 +53,9 @@ DEVICE void grid_per_row_sums(const struct scan_plan &plan, struct grid_per_row_
     for (int iteration = 0, at = 0;; iteration++, at = grid_per_row_next(at)) {
         uint4 *buffer = buffers + at * GRID_PER_ROW_BUFFER;
         if (iteration > 0) {
-            mbarrier_wait(&shared->carries[0][(iteration - 1) % GRID_PER_ROW_MBARRIERS],
-                          (iteration - 1) / GRID_PER_ROW_MBARRIERS % 2);
+            grid_per_row_wait(shared->carries[0], iteration - 1);
             if (iteration > 2) /* then nobody needs the totals any more that others follow here */
-                mbarrier_wait(&shared->carries[1][(iteration - 3) % GRID_PER_ROW_MBARRIERS],
-                              (iteration - 3) / GRID_PER_ROW_MBARRIERS % 2);
+                grid_per_row_wait(shared->carries[1], iteration - 3);
 #pragma unroll
             for (int i = 0; i < GRID_PER_ROW_TILES; i++)
                 grid_per_row_sums_second<Sum, Kind>(plan, shared, iteration - 1, grid_per_row_tile(warp, i), x[i],

@@ -17,6 +17,7 @@
 #define KERNELS_CUDA_KERNELS_RAGGED_CUH
 
 #include "kernels/cuda/exchange/lookback.cuh"
+#include "kernels/cuda/exchange/team.cuh"
 #include "kernels/cuda/kernels/ragged_tile.cuh"
 
 /* Items by one warp. */
@@ -159,17 +160,6 @@ template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan
 
 /* Items by teams. */
 
-/* The warps of a thread block that work on an item together, and this warp's number among them. */
-struct ragged_team {
-    int size, member;
-    int number;
-};
-
-DEVICE void ragged_meet(struct ragged_team team)
-{
-    named_barrier_sync(1 + team.number, team.size * WARP);
-}
-
 /* Shared memory of the teams of a thread block: each has as many totals as its rooms hold tiles. There are two of all
  * that is written while others may still read the one before. */
 template <class Sum> struct ragged_shared {
@@ -189,7 +179,7 @@ DEVICE struct ragged_item ragged_take(const struct ragged_plan &plan, int kind)
 /* The carry into an order block of a long row, from outside it. */
 template <class Sum, bool Backward>
 DEVICE carry<Sum> ragged_outer(const struct ragged_plan &plan, const struct ragged_item &item, int pass,
-                               struct ragged_team team, const typename Sum::sum *totals, ragged_shared<Sum> *shared)
+                               struct warp_team team, const typename Sum::sum *totals, ragged_shared<Sum> *shared)
 {
     const struct ragged_long row = plan.longs[item.row];
     if (team.member == 0) {
@@ -202,15 +192,14 @@ DEVICE carry<Sum> ragged_outer(const struct ragged_plan &plan, const struct ragg
         if (lane_index() == 0)
             shared->outer = outer.sum;
     }
-    ragged_meet(team);
+    team_meet(team);
     return carry_of<Sum>(shared->outer, item.number != (Backward ? row.blocks - 1 : 0));
 }
 
 /* Tile i of a warp is tile member + i * size of the item. */
 template <class Sum, bool Backward, int Kind>
 DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged_item &item, int pass, bool is_long,
-                             struct ragged_team team, uint4 *smem, typename Sum::sum *totals,
-                             ragged_shared<Sum> *shared)
+                             struct warp_team team, uint4 *smem, typename Sum::sum *totals, ragged_shared<Sum> *shared)
 {
     const int lane = lane_index(), tiles = ragged_tiles(item.samples);
     typename Sum::sample x[ORDER_LEAF];
@@ -228,7 +217,7 @@ DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged
             if (k == i)
                 inclusive[k] = sum;
     }
-    ragged_meet(team);
+    team_meet(team);
     const int last = group_last<Sum>(tiles);
     carry<Sum> outer = carry_of<Sum>(Sum::identity(), false), carry;
     if (is_long)
@@ -267,8 +256,7 @@ template <class Sum, int Kind>
 DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uint4 *smem, ragged_shared<Sum> *shared)
 {
     const bool is_long = kind == RAGGED_LONG;
-    const int size = min(1 << kind, RAGGED_WARPS);
-    const struct ragged_team team = {size, warp % size, warp / size};
+    const struct warp_team team = warp_team_of(min(1 << kind, RAGGED_WARPS), warp);
     const bool taker = team.member == 0 && lane_index() == 0;
     struct ragged_item *items = shared->items[team.number];
     if (plan.counts[kind].made == 0)
@@ -278,8 +266,8 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
     __syncthreads();
     for (unsigned iteration = 0, meetings = 0; items[iteration % 2].samples > 0; iteration++) {
         const struct ragged_item item = items[iteration % 2];
-        for (int i = 0; team.member + i * size < ragged_tiles(item.samples); i++)
-            ragged_fetch(plan, item, team.member + i * size, ragged_tile_at(smem, 0, i));
+        for (int i = 0; team.member + i * team.size < ragged_tiles(item.samples); i++)
+            ragged_fetch(plan, item, team.member + i * team.size, ragged_tile_at(smem, 0, i));
         __pipeline_commit();
         if (taker && !is_long)
             items[(iteration + 1) % 2] = ragged_take(plan, kind);
@@ -287,7 +275,7 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
         __syncwarp();
 #pragma unroll 1
         for (int pass = 0; pass < plan.pass_count; pass++, meetings++) {
-            typename Sum::sum *totals = shared->totals[meetings % 2] + team.number * size * RAGGED_TILES;
+            typename Sum::sum *totals = shared->totals[meetings % 2] + team.number * team.size * RAGGED_TILES;
             if (plan.backward[pass])
                 ragged_team_pass<Sum, true, Kind>(plan, item, pass, is_long, team, smem, totals, shared);
             else
@@ -296,7 +284,7 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
         if (is_long) {
             if (taker)
                 items[(iteration + 1) % 2] = ragged_take(plan, kind);
-            ragged_meet(team);
+            team_meet(team);
         }
     }
     __syncthreads();

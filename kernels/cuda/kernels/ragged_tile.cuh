@@ -57,9 +57,7 @@ template <class Sum> DEVICE void ragged_decode(float samples[ORDER_LEAF], int th
             if (missing >> i & 1)
                 samples[i] = Sum::as_f32(Sum::absent());
     }
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = Sum::from_f32(samples[i]);
+    leaf_from_f32<Sum>(samples, x);
 }
 
 template <bool Backward> DEVICE int ragged_position(const struct ragged_leaf &leaf)

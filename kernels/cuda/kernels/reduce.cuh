@@ -13,6 +13,7 @@
 
 #include "kernels/cuda/exchange/batch.cuh"
 #include "kernels/cuda/exchange/spine.cuh"
+#include "kernels/cuda/exchange/team.cuh"
 #include "kernels/cuda/lane/accumulator.cuh"
 #include "kernels/cuda/lane/convert16.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
@@ -217,9 +218,7 @@ DEVICE void leaf_samples(const struct reduce_plan &plan, uint32_t words[4 * Byte
                 reals[i] = __uint_as_float(words[i]);
             leaf_decode(form, reals);
         }
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = Sum::from_f32(reals[i]);
+        leaf_from_f32<Sum>(reals, x);
     }
 }
 
@@ -263,22 +262,6 @@ template <class Sum> DEVICE typename Sum::sum reduce_group(typename Sum::sum tot
     return total;
 }
 
-/* The warps of a thread block that work on one order block together, and this warp's number among them. */
-struct reduce_team {
-    int size, count, member, number;
-};
-
-DEVICE struct reduce_team reduce_team_of(const struct reduce_plan &plan)
-{
-    const int warp = warp_index();
-    return {plan.team, (int)blockDim.x / WARP / plan.team, warp % plan.team, warp / plan.team};
-}
-
-DEVICE void team_meet(struct reduce_team team)
-{
-    named_barrier_sync(1 + team.number, team.size * WARP);
-}
-
 /* A warp's position: at a tile of an order block, or at a block of which it has none. */
 struct reduce_step {
     uint64_t item;
@@ -309,7 +292,7 @@ DEVICE const char *item_input(const struct reduce_plan &plan, uint64_t item)
                    blocks > 1 ? item % blocks : 0);
 }
 
-DEVICE struct reduce_step step_into(const struct reduce_plan &plan, struct reduce_team team, uint64_t item)
+DEVICE struct reduce_step step_into(const struct reduce_plan &plan, struct warp_team team, uint64_t item)
 {
     struct reduce_step step = {item, NULL, team.member, 0};
     if (item >= plan.scan.items)
@@ -320,7 +303,7 @@ DEVICE struct reduce_step step_into(const struct reduce_plan &plan, struct reduc
     return step;
 }
 
-DEVICE struct reduce_step step_after(const struct reduce_plan &plan, struct reduce_team team, struct reduce_step step)
+DEVICE struct reduce_step step_after(const struct reduce_plan &plan, struct warp_team team, struct reduce_step step)
 {
     const int samples = team.size * ORDER_TILE;
     if (step.left <= samples)
@@ -365,7 +348,7 @@ DEVICE void reduce_end(const struct reduce_plan &plan, uint64_t item, int length
 /* The totals of all tiles, in the lanes of the first member, from those that each member has. They pass through one of
  * two places in turn: when the members meet, the first one has read those of the block before. */
 template <class Sum>
-DEVICE typename Sum::sum team_gather(struct reduce_team team, typename Sum::sum tile, typename Sum::sum *shared)
+DEVICE typename Sum::sum team_gather(struct warp_team team, typename Sum::sum tile, typename Sum::sum *shared)
 {
     const int lane = lane_index();
     if (team.size == 1)
@@ -382,7 +365,7 @@ DEVICE void reduce_items(const struct reduce_plan &plan, unsigned block, unsigne
 {
     extern __shared__ __align__(128) uint4 reduce_stages[];
     __shared__ typename Sum::sum totals[REDUCE_WARPS(Bytes)][2][ORDER_FAN];
-    const struct reduce_team team = reduce_team_of(plan);
+    const struct warp_team team = warp_team_of(plan.team, warp_index());
     uint4 *stages = reduce_stages + warp_index() * REDUCE_STAGES * WORDS_VECTORS(Bytes);
     struct reduce_step step = step_into(plan, team, block + (uint64_t)team.number * blocks);
     step_fetch<Bytes>(plan, step, stages);

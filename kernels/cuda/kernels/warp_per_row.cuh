@@ -171,9 +171,7 @@ __global__ void REGISTERS((warp_per_row_registers<Sum, Tiles, Kind>()))
                          vectors_in_line(source) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(source),
                          samples[t].x);
             leaf_decode(plan.input_form, samples[t].x);
-#pragma unroll
-            for (int i = 0; i < ORDER_LEAF; i++)
-                leaves[t].x[i] = Sum::from_f32(samples[t].x[i]);
+            leaf_from_f32<Sum>(samples[t].x, leaves[t].x);
         }
         __syncwarp();
         warp_per_row_passes<Sum, rows, Tiles, Kind>(plan, leaves);

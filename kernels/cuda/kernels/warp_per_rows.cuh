@@ -124,15 +124,8 @@ DEVICE bool warp_per_rows_prefixes_by_f64(const struct held_leaf<float> leaves_h
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
         sums[t] = by_f64_total(leaves_held[t].x, &range);
-    const float limit = by_f64_limit(range.least);
-    bool exact = range.most * BY_F64_MARGIN <= limit;
-    segmented_scans<sum_f64, Tiles, Backward>(sums, positions, leaves);
-#pragma unroll
-    for (int t = 0; t < Tiles; t++) {
-        prefixes[t] = by_f64_f2(sums[t]);
-        exact &= fabsf(prefixes[t].high) <= limit;
-    }
-    return __all_sync(~0u, exact);
+    return by_f64_scan<Tiles>(sums, range, prefixes,
+                              [&] { segmented_scans<sum_f64, Tiles, Backward>(sums, positions, leaves); });
 }
 
 /* The inclusive prefixes of the totals of each row's leaves, of which the last one has samples up to `last`. */
@@ -271,9 +264,7 @@ __global__ void REGISTERS((warp_per_rows_registers<Sum, warp_per_rows_tiles<Sum,
 #pragma unroll
         for (int t = 0; t < count; t++) {
             leaf_pin(samples[t].x);
-#pragma unroll
-            for (int i = 0; i < ORDER_LEAF; i++)
-                leaves_held[t].x[i] = Sum::from_f32(samples[t].x[i]);
+            leaf_from_f32<Sum>(samples[t].x, leaves_held[t].x);
         }
         warp_per_rows_passes<Sum, count, Kind>(leaves_held, plan);
         first = warp_per_rows_shift<Sum>(plan.output + packed_offset(plan, iteration));

@@ -292,9 +292,7 @@ DEVICE void serial_tile(const struct packed_rows &plan, const struct serial_pass
             break;
         samples[i] = i >= leaf.samples ? Sum::as_f32(Sum::absent()) : samples[i];
     }
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = Sum::from_f32(samples[i]);
+    leaf_from_f32<Sum>(samples, x);
     const typename Sum::sum before = met->prefix;
     serial_prefixes<Sum>(x, plan, pass, tile, leaf, levels, met);
     leaf_values<Sum, false, Kind, false>(x, serial_carry<Sum>(plan, leaf, met->prefix, before), ORDER_LEAF - 1);

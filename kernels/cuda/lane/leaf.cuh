@@ -35,6 +35,14 @@ template <class Sum, bool Backward> DEVICE struct leaf_end leaf_end_of(int sampl
     return {true, min(samples - lane_index() * ORDER_LEAF, ORDER_LEAF) - 1};
 }
 
+/* What a lane holds of f32 samples. */
+template <class Sum> DEVICE void leaf_from_f32(const float samples[ORDER_LEAF], typename Sum::sample x[ORDER_LEAF])
+{
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = Sum::from_f32(samples[i]);
+}
+
 /* Makes absent what is not among the first `there` samples of a leaf. */
 template <class Sum> DEVICE void leaf_fill_beyond(typename Sum::sample x[ORDER_LEAF], int there)
 {
@@ -60,6 +68,14 @@ DEVICE typename Sum::sum leaf_total(const typename Sum::sample x[ORDER_LEAF], in
         sum = Partial && k == last ? Sum::first(x[k]) : Sum::add_sample(sum, x[k]);
     }
     return sum;
+}
+
+/* The same of a leaf of a tile with such an end. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum leaf_total(const typename Sum::sample x[ORDER_LEAF], struct leaf_end end)
+{
+    return end.partial ? leaf_total<Sum, Backward, Backward>(x, end.last)
+                       : leaf_total<Sum, Backward, false>(x, end.last);
 }
 
 /* Replaces samples by their values of a kind. `Smaller`: no sum is as small as a sample, and there is a carry. */

@@ -89,20 +89,27 @@ template <class Sum, bool Backward> DEVICE carry<Sum> group_before(typename Sum:
     return carry_of<Sum>(before, there);
 }
 
-/* The network over the leaves of some tiles side by side, in f2 by way of f64. False, for all lanes, if prefixes may be
- * inexact. */
-template <int Tiles, bool Backward>
-DEVICE bool by_f64_scan(double sums[Tiles], struct by_f64_range range, struct f2 prefixes[Tiles])
+/* A network over the leaves of some tiles side by side, in f2 by way of f64: scan() makes prefixes of the sums. False,
+ * for all lanes, if they may be inexact. */
+template <int Tiles, class Scan>
+DEVICE bool by_f64_scan(const double sums[Tiles], struct by_f64_range range, struct f2 prefixes[Tiles], Scan scan)
 {
     const float limit = by_f64_limit(range.least);
     bool exact = range.most * BY_F64_MARGIN <= limit;
-    kogge_stone<sum_f64, Backward, Tiles>(sums, [](int) { return WARP - 1; });
+    scan();
 #pragma unroll
     for (int t = 0; t < Tiles; t++) {
         prefixes[t] = by_f64_f2(sums[t]);
         exact &= fabsf(prefixes[t].high) <= limit;
     }
     return __all_sync(~0u, exact);
+}
+
+template <int Tiles, bool Backward>
+DEVICE bool by_f64_scan(double sums[Tiles], struct by_f64_range range, struct f2 prefixes[Tiles])
+{
+    return by_f64_scan<Tiles>(sums, range, prefixes,
+                              [&] { kogge_stone<sum_f64, Backward, Tiles>(sums, [](int) { return WARP - 1; }); });
 }
 
 /* The value of the leaf that a pass meets `distance` leaves before this lane's leaf of a tile, in this tile or in the

@@ -33,9 +33,8 @@ DEVICE typename Sum::sum tile_prefixes(const typename Sum::sample x[ORDER_LEAF],
             return group_scan<Plain, Backward>(leaf_total<Plain, Backward, false>(x, ORDER_LEAF - 1), WARP - 1);
         }
     *most = INFINITY;
-    sum =
-        end.partial ? leaf_total<Sum, Backward, Backward>(x, end.last) : leaf_total<Sum, Backward, false>(x, end.last);
-    return group_scan<Sum, Backward>(sum, group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF)));
+    return group_scan<Sum, Backward>(leaf_total<Sum, Backward>(x, end),
+                                     group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF)));
 }
 
 #endif
