@@ -55,6 +55,23 @@ template <enum scand_dtype DTYPE> struct tile_packs {
     {
         return (double)packs[p].get(k);
     }
+    /* Puts the terms of the tile into shared memory, by a warp: in_pack(p, k) is that of element k of pack p, alone(i)
+     * that of an element that no whole pack has. */
+    template <class InPack, class Alone>
+    static __device__ __forceinline__ void stage(unsigned elements, double *stage, unsigned lane, InPack in_pack,
+                                                 Alone alone)
+    {
+#pragma unroll
+        for (unsigned p = 0; p < count; p++)
+#pragma unroll
+            for (unsigned k = 0; k < each; k++)
+                if (has(p, lane, elements))
+                    stage[place(p, k, lane)] = in_pack(p, k);
+        if (lane < elements % each) {
+            const unsigned i = elements - elements % each + lane;
+            stage[totals_place(i)] = alone(i);
+        }
+    }
 };
 
 /* The last prefix of the members that lanes 0 to count - 1 of a warp have, in all lanes. */

@@ -22,18 +22,11 @@ template <enum scand_dtype Dtype> struct samples {
     __device__ __forceinline__ void stage(const words *words, uint64_t first, unsigned count, double *stage,
                                           unsigned lane) const
     {
-        typedef tile_packs<Dtype> packs;
-#pragma unroll
-        for (unsigned p = 0; p < packs::count; p++)
-#pragma unroll
-            for (unsigned k = 0; k < packs::each; k++)
-                if (packs::has(p, lane, count))
-                    stage[packs::place(p, k, lane)] = words->x.term(p, k);
-        if (lane < count % packs::each) {
-            const unsigned i = count - count % packs::each + lane;
-            stage[totals_place(i)] =
-                step_get_f64(Dtype, step_aligned(true, Dtype, x + (first + i) * pack<Dtype>::size));
-        }
+        tile_packs<Dtype>::stage(
+            count, stage, lane, [&](unsigned p, unsigned k) { return words->x.term(p, k); },
+            [&](unsigned i) {
+                return step_get_f64(Dtype, step_aligned(true, Dtype, x + (first + i) * pack<Dtype>::size));
+            });
     }
     /* Subtracts the mean, by `threads` threads. */
     __device__ __forceinline__ void subtract(double mean, uint64_t length, unsigned thread, unsigned threads) const

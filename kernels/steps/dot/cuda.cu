@@ -39,17 +39,9 @@ template <enum scand_dtype Dtype> struct products {
     __device__ __forceinline__ void stage(const words *words, uint64_t first, unsigned count, double *stage,
                                           unsigned lane) const
     {
-        typedef tile_packs<Dtype> packs;
-#pragma unroll
-        for (unsigned p = 0; p < packs::count; p++)
-#pragma unroll
-            for (unsigned k = 0; k < packs::each; k++)
-                if (packs::has(p, lane, count))
-                    stage[packs::place(p, k, lane)] = words->x.term(p, k) * words->y.term(p, k);
-        if (lane < count % packs::each) {
-            const unsigned i = count - count % packs::each + lane;
-            stage[totals_place(i)] = product<Dtype>(pair, first + i);
-        }
+        tile_packs<Dtype>::stage(
+            count, stage, lane, [&](unsigned p, unsigned k) { return words->x.term(p, k) * words->y.term(p, k); },
+            [&](unsigned i) { return product<Dtype>(pair, first + i); });
     }
 };
 
