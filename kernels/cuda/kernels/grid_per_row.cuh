@@ -134,9 +134,11 @@ template <bool Aligned> DEVICE void grid_per_row_fetch(const struct grid_per_row
     for (int i = 0; i < GRID_PER_ROW_TILES; i++) {
         const int tile = grid_per_row_tile(warp, i), count = tile_samples(item->length, tile);
         const char *source = item->input + tile * ORDER_TILE * 4;
-        if (count > 0 && Aligned)
+        if (count == 0)
+            continue;
+        if (Aligned)
             fetch_vectors(buffer + tile * TILE_SMEM, source, 0, count);
-        else if (count > 0)
+        else
             fetch_lines<1>(buffer + tile * TILE_SMEM, source, count);
     }
     __pipeline_commit();
@@ -256,16 +258,11 @@ template <bool Aligned>
 DEVICE void grid_per_row_write(const struct grid_per_row_item *item, int tile, uint4 *stage,
                                struct held_leaf<float> *results)
 {
-    char *target = item->output + tile * ORDER_TILE * 4;
-    const int count = tile_samples(item->length, tile);
-    if (Aligned) {
-        leaf_write(stage, lane_index(), results->x);
-        __syncwarp();
-        packed_drain(stage, target, 0, count);
-        __syncwarp();
-    } else {
-        tiles_write<1>(stage, target, count, results);
-    }
+    if (Aligned)
+        tile_write<TILE_VECTORS>(stage, (char *)__builtin_assume_aligned(item->output, VEC16_BYTES), item->length, tile,
+                                 results);
+    else
+        tiles_write<1>(stage, item->output + tile * ORDER_TILE * 4, tile_samples(item->length, tile), results);
 }
 
 /* The results of a warp's tiles of item `number`, from what goes into the last pass, which moves. Code for all tiles

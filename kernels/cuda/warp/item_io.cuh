@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/item.cuh"
-#include "kernels/cuda/warp/tile_words.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
 
 /* Starts the copy of a warp's tile of an item. `Lines`: in requests that begin where lines of device memory do. */
 template <bool Aligned, bool Lines> DEVICE void scan_fetch(const struct scan_item *item, int warp, uint4 *tile)
@@ -55,21 +55,21 @@ template <class Sum, bool Aligned>
 DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
                        const typename Sum::sample x[ORDER_LEAF])
 {
-    float results[ORDER_LEAF];
-    leaf_results<Sum>(x, results);
+    struct held_leaf<float> results;
+    leaf_results<Sum>(x, results.x);
     if constexpr (scan_registers<Sum, Aligned> == 32)
-        leaf_convert_apart<true>(plan.output_form, results);
+        leaf_convert_apart<true>(plan.output_form, results.x);
     else
-        leaf_encode<true>(plan.output_form, results);
+        leaf_encode<true>(plan.output_form, results.x);
     if constexpr (scan_has_bulk<Sum, Aligned>)
         if (plan.bulk) {
             bulk_await<false>();
-            tile_write_bulk(stage, item->output, item->length, warp, results);
+            tile_write_bulk(stage, item->output, item->length, warp, results.x);
             return;
         }
     char *target = Aligned ? (char *)__builtin_assume_aligned(item->output, VEC16_BYTES) : item->output;
     tile_write<Sum::stage_vectors, !Aligned && scan_registers<Sum, Aligned> == 32>(stage, target, item->length, warp,
-                                                                                   results);
+                                                                                   &results);
 }
 
 #endif

@@ -320,18 +320,26 @@ DEVICE void packed_drain_edges(float *vectors, int shift, int count, const float
         vectors[k] = head ? first[lane] : last[lane - 4];
 }
 
-/* Writes a stretch of `count` results, the first of them `shift` results from the start of the tile. */
-DEVICE void packed_drain(const uint4 *tile, char *target, int shift, int count)
+/* Writes vectors `begin`, 0 or 1, to `end` of a stage of `Slots` vectors to device memory, where vector 0 has its place
+ * at `target`. */
+template <int Slots> DEVICE void drain_vectors(const uint4 *stage, char *target, int begin, int end)
 {
-    const int lane = lane_index(), end = (unsigned)(shift + count) / 4;
-    const uint4 *source = tile + swizzle<float>(lane);
-    target -= shift * 4;
+    const int lane = lane_index();
+    const uint4 *source = stage + swizzle<float>(lane);
     char *vec16 = settled(target + lane * VEC16_BYTES);
     __builtin_assume(__isGlobal(vec16));
 #pragma unroll
-    for (int k = 0; k < TILE_VECTORS; k += WARP)
-        if (k + lane < end && (k > 0 || lane >= (shift > 0)))
+    for (int k = 0; k < Slots; k += WARP)
+        if (k + lane < end && (k > 0 || lane >= begin))
             *(uint4 *)(vec16 + k * VEC16_BYTES) = source[k];
+}
+
+/* Writes a stretch of `count` results, the first of them `shift` results from the start of the tile. */
+DEVICE void packed_drain(const uint4 *tile, char *target, int shift, int count)
+{
+    const int end = (unsigned)(shift + count) / 4;
+    target -= shift * 4;
+    drain_vectors<TILE_VECTORS>(tile, target, shift > 0, end);
     if (shift > 0 || (shift + count) % 4 > 0)
         packed_drain_edges((float *)target, shift, count, (const float *)tile,
                            (const float *)(tile + swizzle<float>(end)));
@@ -399,13 +407,13 @@ DEVICE void packed_write_vectors(uint4 *tile, int first, int samples, const floa
 }
 
 /* Moves results one place up, as often as it takes for vectors to hold what they hold in device memory. Those that
- * leave the last leaf go to `beyond`. */
+ * leave the last leaf go to `beyond`, if it is not NULL. */
 template <int Tiles> DEVICE void tiles_shift_up(struct held_leaf<float> leaves[Tiles], int shift, float *beyond)
 {
     const int lane = lane_index();
 #pragma unroll 1
     for (int left = shift - 1; left >= 0; left--) {
-        if (lane == WARP - 1)
+        if (beyond && lane == WARP - 1)
             beyond[left] = leaves[Tiles - 1].x[ORDER_LEAF - 1];
 #pragma unroll
         for (int t = Tiles - 1; t >= 0; t--) {
@@ -419,6 +427,55 @@ template <int Tiles> DEVICE void tiles_shift_up(struct held_leaf<float> leaves[T
                 x[i] = x[i - 1];
             x[0] = before;
         }
+    }
+}
+
+/* Writes those of a tile's `count` results that lie in vectors of others too where rows do not begin with a vector: the
+ * first of lane 0 and the last of lane 31. */
+DEVICE void tile_write_ends(float *target, int shift, int count, const float x[ORDER_LEAF])
+{
+    const int lane = lane_index();
+    __builtin_assume(__isGlobal(target));
+#pragma unroll
+    for (int i = 0; i < VEC16_BYTES / 4 - 1; i++) {
+        if (lane == 0 && i < VEC16_BYTES / 4 - shift && i < count)
+            target[i] = x[i];
+        if (lane == WARP - 1 && i < shift && ORDER_TILE - 1 - i < count)
+            target[ORDER_TILE - 1 - i] = x[ORDER_LEAF - 1 - i];
+    }
+}
+
+/* Writes a warp's tile of an order block of `length` f32 results by way of `Slots` vectors, as many leaves at a time as
+ * fit. `Single`: in words where they do not begin with a vector, as f2 has no instructions to spare; else results move
+ * between lanes. */
+template <int Slots, bool Single = false>
+DEVICE void tile_write(uint4 *stage, char *target, int length, int warp, struct held_leaf<float> *results)
+{
+    const int leaves = Slots / 4, lane = lane_index(), count = tile_samples(length, warp);
+    const int shift = Single ? 0 : shift_of<float>(target), end = count > 0 ? shift + count : 0;
+    target += warp * ORDER_TILE * 4;
+    if (shift > 0) {
+        tile_write_ends((float *)target, shift, count, results->x);
+        tiles_shift_up<1>(results, shift, NULL);
+    }
+    target -= shift * 4;
+#pragma unroll
+    for (int round = 0; round < WARP / leaves; round++) {
+        char *to = target + round * Slots * VEC16_BYTES;
+        if (lane / leaves == round)
+            leaf_write(stage, lane % leaves, results->x);
+        __syncwarp();
+        if (Single) {
+            drain_words<Slots>(stage, to, count - round * leaves * ORDER_LEAF);
+        } else {
+            const int last = (unsigned)end / 4 - round * Slots;
+            drain_vectors<Slots>(stage, to, round == 0 && shift > 0, last);
+            float *rest = (float *)(to + last * VEC16_BYTES);
+            __builtin_assume(__isGlobal(rest));
+            if (last >= (round == 0 && shift > 0) && last < Slots && lane < end % 4)
+                rest[lane] = ((const float *)(stage + swizzle<float>(last)))[lane];
+        }
+        __syncwarp();
     }
 }
 

@@ -198,27 +198,6 @@ template <int Bytes, int Slots> DEVICE void words_drain_vectors(uint4 *stage, ch
         word_copy(target + k * Bytes, staged_word(stage, k, Bytes), Bytes, ACCESS_STRIDED);
 }
 
-/* Writes a warp's tile of an order block of `length` f32 results by way of `Slots` vectors, as many leaves at a time as
- * fit. `Single`: in words, in fewer instructions if they do not begin with a vector. */
-template <int Slots, bool Single = false>
-DEVICE void tile_write(uint4 *stage, char *target, int length, int warp, const float x[ORDER_LEAF])
-{
-    const int leaves = Slots / 4, results = leaves * ORDER_LEAF, lane = lane_index();
-    target += warp * ORDER_TILE * 4;
-#pragma unroll
-    for (int round = 0; round < WARP / leaves; round++, target += results * 4) {
-        const int count = tile_samples(length, warp) - round * results;
-        if (lane / leaves == round)
-            leaf_put<4>(stage, lane % leaves, [&](int i) { return __float_as_uint(x[i]); });
-        __syncwarp();
-        if (Single)
-            drain_words<Slots>(stage, target, count);
-        else if (count > 0)
-            words_drain_vectors<4, Slots>(stage, target, min(count, results));
-        __syncwarp();
-    }
-}
-
 template <int Bytes>
 DEVICE void words_drain_strided(uint4 *stage, char *target, int64_t stride, int count, enum scan_access access)
 {
