@@ -136,6 +136,25 @@ static struct scan_case direct_case(unsigned i, uint64_t length, uint64_t column
     return c;
 }
 
+/* The i-th case of sums of 2-byte floats that stay packed, or nearly: at an odd place or pitch, or of one column more.
+ */
+static struct scan_case packed_case(unsigned i, uint64_t length, uint64_t columns)
+{
+    const enum scand_dtype input = i % 2 ? SCAND_DTYPE_BF16 : SCAND_DTYPE_F16;
+    const unsigned odd = i / 48 % 5;
+    struct scan_case c = direct_case(0, length, columns + (odd == 1));
+    c.rule = rule_of(pass_lists[i / 2 % COUNT(pass_lists)], i / 4 % 2 ? EXCLUSIVE : INCLUSIVE,
+                     i / 12 % 2 ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_F32, i / 24 % 2 ? D64 : D32,
+                     i % 7 == 6 ? SCAND_DTYPE_F16 : input);
+    c.rule.input = input;
+    c.fill = (enum fill)(i % FILL_COUNT);
+    c.input.axis_gap = odd == 2 ? 2 : i % 3 * 8;
+    c.output.axis_gap = odd == 3 ? 2 : i / 3 % 3 * 8;
+    c.input.offset = odd == 4 ? 2 : 0;
+    c.in_place = false;
+    return c;
+}
+
 /* Returns the i-th case of affine with one coefficient. */
 static struct scan_case direct_affine_case(unsigned i, uint64_t length, uint64_t columns)
 {
@@ -171,6 +190,11 @@ static void direct_columns(const struct group *group)
         c.output.axis_gap = i / 12 % 2 * 2 * (int64_t)codec_bytes(c.rule.output);
         check(group, &c);
     }
+    static const uint64_t packs[][2] = {{530, 68}, {15, 132}, {1500, 36}, {17000, 20}, {512, 64}};
+    for (unsigned i = 0; i < 240; i++) {
+        struct scan_case c = packed_case(i, packs[i % 5][0], packs[i % 5][1]);
+        check(group, &c);
+    }
     /* Of every kind, without their means, which a kind must not change. */
     for (unsigned i = 0; i < 6 * SCAND_KIND_COUNT; i++) {
         struct scan_case c = direct_case(0, list[i % 6][0], list[i % 6][1]);
@@ -200,10 +224,11 @@ static void few_many_columns(const struct group *group)
     for (unsigned i = 0; i < SCAND_DTYPE_COUNT; i++) {
         const uint64_t length = i % 4 ? 530 : 17000, columns = i % 4 ? 31 : 5;
         struct scan_case direct = direct_case(i, length, columns), affine = direct_affine_case(i, length, columns);
-        struct scan_case pairs = direct_case(i, 530, 34);
+        struct scan_case pairs = direct_case(i, 530, 34), packs = packed_case(5 * i, 530, 68);
         check(group, &direct);
         check(group, &affine);
         check(group, &pairs);
+        check(group, &packs);
     }
 }
 

@@ -154,7 +154,7 @@ static const struct row {
     /* 10,000 x 10,000 along axis 0: one pass 0.87 / 0.79 / 0.78, as COLUMNS_DIRECT 0.84 / 0.75 / 0.63; both 0.59 / 0.44 / 0.40, as COLUMNS_DIRECT
      * 0.56 / 0.39 / 0.32. */
     PATH(COLUMNS_TMA,                  BOXES,          NONE,   NONE,   NONE,   NONE,  16384,  16384,   NONE),
-    /* 10,000 x 10,000 along axis 0, one pass and both: maxima 0.86, 0.51, f64 0.88, 0.60, i32 0.86, 0.57, f16 0.71, 0.39; as ANY_LAYOUT 0.07.
+    /* 10,000 x 10,000 along axis 0, one pass and both: maxima 0.86, 0.51, f64 0.88, 0.60, i32 0.86, 0.57, f16 0.70, 0.40; as ANY_LAYOUT 0.07.
      * Sums of f32 that the row above leaves: 10,007 columns that lie at odd places 0.46 / 0.43 / 0.41, 0.35 / 0.31 / 0.26; 1,000 of 100,000
      * samples 0.73 / 0.56 / 0.47, 0.44 / 0.31 / 0.23; 100 of 1,000,000 0.26 / 0.22 / 0.14 in both, as GRID_PER_ROW_ONE_LAUNCH 0.02.
      * Affine with one coefficient, both passes 0.46 / 0.32 / 0.18, as AFFINE 0.07. */
