@@ -49,6 +49,28 @@ static __device__ __forceinline__ void step_row_of_each(const struct step_rows &
             at[n] += (int64_t)row * operands[n]->outer_strides[0];
 }
 
+/* Elements of a dtype that nobody knows when a kernel is compiled, by a call: inlined, they would be most of its code,
+ * and of the time that this takes to compile. */
+static __device__ __noinline__ float step_call_get_f32(enum scand_dtype dtype, const char *at)
+{
+    return step_get_f32(dtype, at);
+}
+
+static __device__ __noinline__ double step_call_get_f64(enum scand_dtype dtype, const char *at)
+{
+    return step_get_f64(dtype, at);
+}
+
+static __device__ __noinline__ void step_call_put_f32(enum scand_dtype dtype, float value, char *at)
+{
+    step_put_f32(dtype, value, at);
+}
+
+static __device__ __noinline__ void step_call_put_f64(enum scand_dtype dtype, double value, char *at)
+{
+    step_put_f64(dtype, value, at);
+}
+
 /* True when all rows of an operand are elements of a dtype, one after another, that begin at multiples of so many
  * bytes. */
 static inline bool step_is_dense(const struct step_rows *rows, const struct step_operand *operand,

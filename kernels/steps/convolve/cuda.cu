@@ -72,20 +72,20 @@ struct coded {
 
 static __device__ __forceinline__ void get(enum scand_dtype dtype, const char *at, float *out)
 {
-    *out = step_get_f32(dtype, at);
+    *out = step_call_get_f32(dtype, at);
 }
 static __device__ __forceinline__ void get(enum scand_dtype dtype, const char *at, double *out)
 {
-    *out = step_get_f64(dtype, at);
+    *out = step_call_get_f64(dtype, at);
 }
 
 static __device__ __forceinline__ void put(enum scand_dtype dtype, float value, char *at)
 {
-    step_put_f32(dtype, value, at);
+    step_call_put_f32(dtype, value, at);
 }
 static __device__ __forceinline__ void put(enum scand_dtype dtype, double value, char *at)
 {
-    step_put_f64(dtype, value, at);
+    step_call_put_f64(dtype, value, at);
 }
 
 template <class T, class S> struct element {

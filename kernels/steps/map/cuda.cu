@@ -351,6 +351,12 @@ static __global__ void __launch_bounds__(THREADS, STEP_BLOCKS(THREADS, map_block
  * Rows that are not dense, or not aligned, or short.
  */
 
+/* Called, not inlined: dtypes that nobody knows when this is compiled are most of a kernel's code. */
+static __device__ __noinline__ void any_element(struct map map, struct map_line line, uint64_t i)
+{
+    map_element(&map, &line, i);
+}
+
 template <enum scand_dtype From, enum scand_dtype To>
 static __global__ void __launch_bounds__(THREADS)
     map_tiles(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct map map,
@@ -369,7 +375,12 @@ static __global__ void __launch_bounds__(THREADS)
             }
             return line;
         },
-        [&](const struct map_line &line, uint64_t i) { map_element(&map, &line, i); });
+        [&](const struct map_line &line, uint64_t i) {
+            if constexpr (From == ANY)
+                any_element(map, line, i);
+            else
+                map_element(&map, &line, i);
+        });
 }
 
 /* The dtypes of x and b, and of y, that have a kernel of their own, where all elements are aligned. */

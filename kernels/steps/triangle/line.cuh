@@ -53,6 +53,8 @@ template <enum scand_dtype Dtype> struct line {
         at = step_aligned(known, from_dtype(), at);
         if constexpr (narrow)
             return step_get_f32(from_dtype(), at);
+        else if constexpr (!known)
+            return step_call_get_f64(from_dtype(), at);
         else
             return step_get_f64(from_dtype(), at);
     }
@@ -70,7 +72,7 @@ template <enum scand_dtype Dtype> struct line {
     {
         char *const at = to + i * to_stride();
         if constexpr (Dtype == SCAND_DTYPE_COUNT)
-            step_put_f64(dtypes[1], value, at);
+            step_call_put_f64(dtypes[1], value, at);
         else if constexpr (Dtype == SCAND_DTYPE_F32)
             *(uint32_t *)at = encode((sample)value);
         else if constexpr (Dtype == SCAND_DTYPE_F64)
