@@ -11,6 +11,7 @@
 
 #include "tests/check.h"
 #include "tests/unit/fake_daemon.h"
+#include "tests/unit/mapped_memfds.h"
 #include "tests/unit/open_descriptors.h"
 
 #define SAMPLES 5000 /* samples of a tensor; a buffer for it has several segments */

@@ -794,14 +794,3 @@ void fake_finish(struct fake *fake)
         fake_stop(fake);
     rmdir(fake->folder);
 }
-
-int memfds_mapped(void)
-{
-    char line[512];
-    int count = 0;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    while (maps && fgets(line, sizeof line, maps))
-        count += strstr(line, "memfd:") != NULL;
-    fclose(maps);
-    return count;
-}

@@ -110,7 +110,4 @@ void fake_stop(struct fake *fake);
 /* Stops the fake daemon if it runs, and removes its folder. */
 void fake_finish(struct fake *fake);
 
-/* Memfds mapped into this process. */
-int memfds_mapped(void);
-
 #endif
