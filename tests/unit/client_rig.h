@@ -4,6 +4,7 @@
 #ifndef TESTS_CLIENT_RIG_H
 #define TESTS_CLIENT_RIG_H
 
+#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -86,6 +87,17 @@ static inline struct scand_job *submit(struct scand_buffer *from, struct scand_b
     struct scand_job *job = NULL;
     CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
     return job;
+}
+
+/* Dispatches as a program's loop does, until the job has ended. Returns the last status of scand_dispatch. */
+static inline int loop_until_done(const struct scand_job *job)
+{
+    struct pollfd loop = {.fd = scand_fd(session), .events = POLLIN};
+    int status = SCAND_OK;
+    while (!scand_job_done(job) && poll(&loop, 1, 20000) == 1)
+        status = scand_dispatch(session);
+    CHECK_EQ(scand_job_done(job), 1);
+    return status;
 }
 
 #endif

@@ -59,16 +59,6 @@ static void check_samples(const struct scand_buffer *buffer, int added)
     CHECK_EQ(wrong, 0);
 }
 
-static int loop_until_done(const struct scand_job *job)
-{
-    struct pollfd loop = {.fd = scand_fd(session), .events = POLLIN};
-    int status = SCAND_OK;
-    while (!scand_job_done(job) && poll(&loop, 1, 20000) == 1)
-        status = scand_dispatch(session);
-    CHECK_EQ(scand_job_done(job), 1);
-    return status;
-}
-
 /* Jobs in place, too: they have not been begun. Later jobs are behind them. */
 static void jobs_are_the_next_daemons(void)
 {

@@ -409,17 +409,6 @@ static void test_no_daemon_comes_back(void)
     rig_end();
 }
 
-/* Dispatches as a program's loop does, until the job has ended. Returns the last status of scand_dispatch. */
-static int loop_until_done(const struct scand_job *job)
-{
-    struct pollfd loop = {.fd = scand_fd(session), .events = POLLIN};
-    int status = SCAND_OK;
-    while (!scand_job_done(job) && poll(&loop, 1, 20000) == 1)
-        status = scand_dispatch(session);
-    CHECK_EQ(scand_job_done(job), 1);
-    return status;
-}
-
 static void test_everything_is_released_without_a_daemon(void)
 {
     begin();
