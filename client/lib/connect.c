@@ -58,12 +58,41 @@ static void places_add(struct error *error, const char *looked)
         snprintf(error->message + length, sizeof error->message - length, " (before that: %s)", looked);
 }
 
+static int pause_briefly(struct scand *daemon)
+{
+    const int64_t end_ms = clock_ms() + RECONNECT_PAUSE_MS;
+    int code = 0;
+    while (code == 0)
+        code = session_rest(daemon, &daemon->is_up, end_ms);
+    return code == -ETIMEDOUT ? 0 : code;
+}
+
+/* Opens a session with the daemon, or worker, that follows the one which ended before it answered hello. One that ends
+ * again and again has its reasons. */
+static int next_open(struct scand *daemon)
+{
+    const int64_t until_ms = clock_ms() + daemon->options.reconnect_ms;
+    int code = -EPIPE;
+    for (int ended = 1; code == -ECONNREFUSED || (code == -EPIPE && ended < ATTEMPTS_MAX);) {
+        if (clock_ms() >= until_ms)
+            return code;
+        const int paused = pause_briefly(daemon);
+        if (paused)
+            return paused;
+        code = session_open(daemon);
+        ended += code == -EPIPE;
+    }
+    return code;
+}
+
 static int daemon_open(struct scand *daemon, const char *path)
 {
     char looked[SOCKET_LOOKED_BYTES];
     int code = socket_find(path, daemon->path, looked, session_error(daemon));
     if (code == 0)
         code = session_open(daemon);
+    if (code == -EPIPE)
+        code = next_open(daemon);
     if (code)
         places_add(session_error(daemon), looked);
     return code;

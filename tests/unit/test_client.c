@@ -69,10 +69,37 @@ static void test_connect_fails(void)
     fake.version = PROTOCOL_VERSION + 1;
     CHECK_EQ(scand_connect(fake.path, "test", &none), SCAND_VERSION);
     CHECK_CONTAINS(scand_connect_message(), "version 2");
+    CHECK(none == NULL);
+    rig_end();
+}
+
+/* A daemon that ends before it answers hello was there: the next one is waited for, but not one that always ends. */
+static void test_connect_while_a_daemon_ends(void)
+{
+    rig_begin();
+    struct scand_options *options = NULL;
+    struct scand *other = NULL, *none = NULL;
     fake.die_on = METHOD_hello;
+    fake.die_count = 2;
+    fake.away_ms = 150;
+    CHECK_EQ(scand_connect(fake.path, "test", &other), SCAND_OK);
+    CHECK_EQ(fake.die_count, 0);
+    scand_disconnect(other);
+    fake.away_ms = 0;
     fake.die_count = 1;
+    CHECK_EQ(scand_options_create(&options), SCAND_OK);
+    CHECK_EQ(scand_options_set(options, "reconnect_ms", 0), SCAND_OK);
+    CHECK_EQ(scand_connect_with(options, fake.path, "test", &none), SCAND_UNAVAILABLE);
+    CHECK_CONTAINS(scand_connect_message(), "closed the connection");
+    scand_options_destroy(options);
+    fake.die_count = 1000;
     CHECK_EQ(scand_connect(fake.path, "test", &none), SCAND_UNAVAILABLE);
     CHECK_CONTAINS(scand_connect_message(), "closed the connection");
+    CHECK_EQ(fake.die_count, 1000 - ATTEMPTS_MAX);
+    fake.away_ms = 2 * RECONNECT_MS;
+    CHECK_EQ(scand_connect(fake.path, "test", &none), SCAND_UNAVAILABLE);
+    CHECK_CONTAINS(scand_connect_message(), "no daemon at");
+    fake.die_count = 0;
     CHECK(none == NULL);
     rig_end();
 }
@@ -348,6 +375,7 @@ static void test_no_room_at_all(void)
 static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_connect_names_places),
                                     TEST(test_connect_fails),
+                                    TEST(test_connect_while_a_daemon_ends),
                                     TEST(test_connect_to_a_slow_daemon),
                                     TEST(test_buffer_create),
                                     TEST(test_buffer_import),

@@ -314,6 +314,7 @@ int scand_is_local(const struct scand *daemon);
  * - reconnect_ms: how long a call waits for a daemon that is away; 0 to 86,400,000 (a day), 10,000 by default. With 0
  *   such a call returns SCAND_UNAVAILABLE at once, and scand_dispatch or the next call connects again. scand_wait
  * always waits for as long as its caller says.
+ *   Connecting waits as long where it has found a daemon that ended before it answered, but not where none is there.
  * - give_up_ms: how long a daemon may be away before all jobs without an answer end in SCAND_UNAVAILABLE; the same
  * range and default.
  * - drain_ms: how long a daemon that is to stop may take until jobs that it has refused end in SCAND_DRAINING; 0 to
