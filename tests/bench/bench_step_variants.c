@@ -5,23 +5,11 @@
 #include "kernels/steps/map/map.h"
 #include "kernels/steps/stack/stack.h"
 #include "kernels/steps/upsample/upsample.h"
-#include "kernels/tutorial/steps/steps.h"
 #include "tests/bench/step_cases.h"
+#include "tests/step_launches.h"
 
 #define TAPS 31
 #define BINS 500
-
-#define X(SYMBOL, ...)                                                                                           \
-    static int launch_##SYMBOL(const struct step_rows *rows, const void *params, const struct step_tiles *tiles, \
-                               uint64_t begin, uint64_t end, void *stream)                                       \
-    {                                                                                                            \
-        return step_variant_launch(STEP_VARIANT_##SYMBOL, rows, params, tiles, begin, end, stream);              \
-    }
-STEP_VARIANTS(X)
-#undef X
-#define X(SYMBOL, ...) launch_##SYMBOL,
-static step_launch *const launches[STEP_VARIANT_COUNT] = {STEP_VARIANTS(X)};
-#undef X
 
 /* The parameters that each kernel is measured with, and the length of its results: times / parts of the rows. */
 static const struct parameters {
@@ -65,5 +53,5 @@ int bench_step_variants(struct bench_table *table)
     struct step_bench benches[STEP_VARIANT_COUNT];
     for (unsigned i = 0; i < STEP_VARIANT_COUNT; i++)
         benches[i] = bench_of(&step_variant_list[i]);
-    return step_benches_measure(benches, STEP_VARIANT_COUNT, launches, table);
+    return step_benches_measure(benches, STEP_VARIANT_COUNT, step_variant_launches, table);
 }

@@ -22,11 +22,12 @@ static unsigned long long cases_run;
 #ifdef SCAND_HAVE_CUDA
 #include <cuda_runtime.h>
 
+#include "tests/kernels/workspace.h"
+
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
 #define ARENA_MAX    (8 << 20) /* floats */
 #define RESULTS_MAX  300000
-#define GUARD        8 /* guarded results on both sides */
-#define GUARD_BYTES  256
+#define GUARD        8  /* guarded results on both sides */
 #define FAILURES_MAX 10 /* failures that one test prints */
 
 /* INTEGERS: from -2 to 2, so that sums and sums of squares are exact in any order. NAN_ONE: noise with one NaN per row.
@@ -47,8 +48,6 @@ static uint64_t seed;
 static struct {
     float *samples;
     double *results;
-    char *workspace;
-    uint64_t workspace_bytes;
 } gpu;
 
 static bool gpu_available(void)
@@ -112,25 +111,6 @@ static void row_expect(const struct reduce_case *c, uint64_t row)
     bound[row] = exact || c->fill == INTEGERS ? 0 : 4 * n * 0x1p-53 * (root ? expected[row] : magnitude);
 }
 
-static bool workspace_prepare(uint64_t bytes)
-{
-    if (gpu.workspace_bytes < bytes + GUARD_BYTES) {
-        cudaFree(gpu.workspace);
-        gpu.workspace_bytes = bytes + GUARD_BYTES;
-        if (cudaMalloc((void **)&gpu.workspace, gpu.workspace_bytes) != cudaSuccess)
-            return false;
-    }
-    return cudaMemset(gpu.workspace, 0xff, bytes + GUARD_BYTES) == cudaSuccess;
-}
-
-static bool workspace_guarded(uint64_t bytes)
-{
-    unsigned char guard[GUARD_BYTES], whole[GUARD_BYTES];
-    memset(whole, 0xff, sizeof whole);
-    return cudaMemcpy(guard, gpu.workspace + bytes, GUARD_BYTES, cudaMemcpyDeviceToHost) == cudaSuccess &&
-           memcmp(guard, whole, GUARD_BYTES) == 0;
-}
-
 static bool run(enum reduction_id id, const struct reduce_case *c, double *results)
 {
     struct reduce_rows rows = {gpu.samples + c->offset,
@@ -143,7 +123,7 @@ static bool run(enum reduction_id id, const struct reduce_case *c, double *resul
     size_t bytes = (c->rows + 2 * GUARD) * sizeof(double);
     if (!workspace_prepare(workspace_bytes) || cudaMemset(gpu.results, 0xa5, bytes) != cudaSuccess)
         return false;
-    int error = reduction_run(id, &rows, gpu.workspace, NULL);
+    int error = reduction_run(id, &rows, workspace, NULL);
     if (!error)
         error = cudaMemcpy(results, gpu.results, bytes, cudaMemcpyDeviceToHost);
     if (error)

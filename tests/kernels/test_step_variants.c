@@ -24,19 +24,9 @@ static void names(void)
 #ifdef SCAND_HAVE_CUDA
 #include <cuda_runtime.h>
 
-static uint64_t seed;
+#include "tests/step_launches.h"
 
-#define X(SYMBOL, ...)                                                                                           \
-    static int launch_##SYMBOL(const struct step_rows *rows, const void *params, const struct step_tiles *tiles, \
-                               uint64_t begin, uint64_t end, void *stream)                                       \
-    {                                                                                                            \
-        return step_variant_launch(STEP_VARIANT_##SYMBOL, rows, params, tiles, begin, end, stream);              \
-    }
-STEP_VARIANTS(X)
-#undef X
-#define X(SYMBOL, ...) launch_##SYMBOL,
-static step_launch *const launches[STEP_VARIANT_COUNT] = {STEP_VARIANTS(X)};
-#undef X
+static uint64_t seed;
 
 struct shape {
     uint64_t rows, length;
@@ -63,7 +53,7 @@ static struct step_case case_of(unsigned id, const void *params, size_t params_b
     const struct step_variant *variant = &step_variant_list[id];
     struct step_case c = {
         .kernel = variant->kernel,
-        .launch = launches[id],
+        .launch = step_variant_launches[id],
         .params = params,
         .params_bytes = params_bytes,
         .row_count = shape.rows,

@@ -11,12 +11,13 @@
 
 #ifdef SCAND_HAVE_CUDA
 #include <cuda_runtime.h>
+
+#include "tests/kernels/workspace.h"
 #endif
 
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
 #define ARENA_MAX    (8 << 20) /* floats */
 #define GUARD        64        /* floats at both ends of an arena */
-#define GUARD_BYTES  256       /* guard bytes after a workspace */
 #define FAILURES_MAX 10        /* failures that one test prints */
 
 /* The places of rows in their arenas, in floats. */
@@ -179,11 +180,9 @@ static void run_on_cpu(const struct sample_case *c, enum scand_accumulator accum
 }
 
 #ifdef SCAND_HAVE_CUDA
-/* Device memory of all cases; the workspace grows. */
+/* Device memory of all cases. */
 static struct {
     float *input, *output;
-    char *workspace;
-    uint64_t workspace_bytes;
 } gpu;
 
 static bool gpu_available(void)
@@ -195,26 +194,6 @@ static bool gpu_available(void)
                  cudaMalloc((void **)&gpu.input, ARENA_MAX * sizeof(float)) == cudaSuccess &&
                  cudaMalloc((void **)&gpu.output, ARENA_MAX * sizeof(float)) == cudaSuccess;
     return usable;
-}
-
-/* A workspace full of ones, with a guard after it. */
-static bool workspace_prepare(uint64_t bytes)
-{
-    if (gpu.workspace_bytes < bytes + GUARD_BYTES) {
-        cudaFree(gpu.workspace);
-        gpu.workspace_bytes = bytes + GUARD_BYTES;
-        if (cudaMalloc((void **)&gpu.workspace, gpu.workspace_bytes) != cudaSuccess)
-            return false;
-    }
-    return cudaMemset(gpu.workspace, 0xff, bytes + GUARD_BYTES) == cudaSuccess;
-}
-
-static bool workspace_guarded(uint64_t bytes)
-{
-    unsigned char guard[GUARD_BYTES], expected[GUARD_BYTES];
-    memset(expected, 0xff, sizeof expected);
-    return cudaMemcpy(guard, gpu.workspace + bytes, GUARD_BYTES, cudaMemcpyDeviceToHost) == cudaSuccess &&
-           memcmp(guard, expected, GUARD_BYTES) == 0;
 }
 
 /* The input as it was; uses `scratch`. */
@@ -234,7 +213,7 @@ static bool run_on_gpu(enum variant_id id, const struct sample_case *c, enum sca
     cudaMemcpy(gpu.output, rig.before, bytes, cudaMemcpyHostToDevice);
     if (!workspace_prepare(workspace_bytes))
         return false;
-    int error = variant_run(id, &scan, gpu.workspace, NULL);
+    int error = variant_run(id, &scan, workspace, NULL);
     if (!error)
         error = cudaDeviceSynchronize();
     if (error)
@@ -497,7 +476,7 @@ static void large_check(enum variant_id id, char *samples, uint64_t rows, uint64
     cudaMemset(samples, 0, bytes);
     cudaMemset2D(samples, pitch, 1, sizeof(float), rows);
     REQUIRE(workspace_prepare(variant_workspace_bytes(id, &scan)));
-    CHECK_EQ(variant_run(id, &scan, gpu.workspace, NULL), 0);
+    CHECK_EQ(variant_run(id, &scan, workspace, NULL), 0);
     CHECK_EQ(cudaDeviceSynchronize(), 0);
     cases_run++;
     for (uint64_t i = 0; i < 64; i++)
