@@ -425,6 +425,49 @@ static void remove_from_anywhere(void)
     CHECK(!scheduler.turn);
 }
 
+static unsigned compared; /* pairs of jobs whose operands were compared */
+
+bool __real_job_operands_conflict(const struct job *later, const struct job *earlier);
+bool __wrap_job_operands_conflict(const struct job *later, const struct job *earlier);
+
+bool __wrap_job_operands_conflict(const struct job *later, const struct job *earlier)
+{
+    compared++;
+    return __real_job_operands_conflict(later, earlier);
+}
+
+/* A job that reads two buffers, so that one glance does not tell what it is apart from. */
+static void add_wide(enum scand_priority priority, unsigned number, unsigned input, unsigned further, unsigned output)
+{
+    struct job *job = add_class(0, priority, number, 1, input, output);
+    job->operands[OPERAND_FURTHER] =
+        (struct operand){.buffer = &buffers[further], .extent = {0, 100}, .access = ACCESS_READ};
+    job->operand_count = OPERAND_FURTHER + 1;
+    job_find_reach(job);
+}
+
+/* However often something is looked for while jobs wait: others' chunks return, messages come. */
+static void jobs_are_compared_once(void)
+{
+    begin(2);
+    add(0, 0, 1, 0, 1);
+    struct chunk *chunk = scheduler_next(&scheduler, 0);
+    for (unsigned i = 1; i < JOBS - 1; i++)
+        add_wide(LOW, i, 1, 2, 3);
+    add_wide(HIGH, JOBS - 1, 1, 4, 5);
+    compared = 0;
+    for (int i = 0; i < 50; i++)
+        CHECK(!scheduler_next(&scheduler, 0));
+    CHECK(compared >= JOBS - 2 && compared <= JOBS);
+    end(chunk, 0);
+    chunk = scheduler_next(&scheduler, 0);
+    CHECK(owner_of(chunk) == &jobs[JOBS - 1]);
+    end(chunk, 0);
+    while ((chunk = scheduler_next(&scheduler, 0)))
+        end(chunk, 0);
+    CHECK(lane_is_empty(&lanes[0]));
+}
+
 /*
  * Long rows.
  */
@@ -779,6 +822,7 @@ static const struct test tests[] = {
     TEST(stopped_jobs_still_block),
     TEST(failed_jobs_hand_out_no_more),
     TEST(remove_from_anywhere),
+    TEST(jobs_are_compared_once),
     TEST(long_rows_take_turns),
     TEST(long_rows_of_a_user_wait),
     TEST(long_rows_are_stopped),

@@ -101,6 +101,28 @@ static void several_descriptors(void)
     rig_end();
 }
 
+/* The order of jobs takes them for one memory: comparing many descriptors with many for each two jobs would take
+ * others' time. */
+static void several_descriptors_wait_as_one(void)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    int fds[2] = {memory_create(8192), memory_create(8192)}, turned[2] = {fds[1], fds[0]};
+    uint64_t one = import(user, 2 * 8192, 8192, fds, 2), two = import(user, 2 * 8192, 8192, turned, 2);
+    struct msg_job_submit_params first = rig_scan(row_at(one, 0), row_at(one, 0)), second = first;
+    second.input = second.output = row_at(two, 0);
+    ask(user, METHOD_job_submit, &first);
+    uint32_t later = ask(user, METHOD_job_submit, &second);
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_complete(0, 0);
+    CHECK(answered(user, later - 1, METHOD_job_submit, NULL));
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_complete(0, 0);
+    CHECK(answered(user, later, METHOD_job_submit, NULL));
+    close(fds[0]), close(fds[1]);
+    rig_end();
+}
+
 static void the_same_descriptor_in_one_import(void)
 {
     rig_begin();
@@ -141,6 +163,7 @@ static const struct test tests[] = {
     TEST(imported_twice),
     TEST(input_and_output_are_one_memory),
     TEST(several_descriptors),
+    TEST(several_descriptors_wait_as_one),
     TEST(the_same_descriptor_in_one_import),
     TEST(a_pool_buffer_that_is_imported),
     TEST_END,

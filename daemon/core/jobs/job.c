@@ -122,7 +122,7 @@ void spare_jobs_free(struct spare_jobs *spare)
 
 INLINE bool operand_meets(const struct operand *operand, const struct buffer *buffer, const struct extent *extent)
 {
-    return operand->buffer && buffers_meet(operand->buffer, &operand->extent, buffer, extent);
+    return operand->buffer && buffers_may_meet(operand->buffer, &operand->extent, buffer, extent);
 }
 
 bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent)

@@ -34,6 +34,14 @@ struct reach {
     struct extent extent;
 };
 
+/* What is known of a job and the earlier ones of its lane. They only become fewer, and what they touch does not grow,
+ * so two jobs are compared until they are found apart, and no more. */
+struct apart {
+    uint64_t order[SCAND_PRIORITY_COUNT]; /* of each class: jobs up to this one that are queued are apart from it */
+    uint64_t waits_for;                   /* the order of a job without rows to hand out that it waits for; 0: none */
+    bool of_queued, of_all;               /* all jobs that are queued are, or all there are */
+};
+
 struct job {
     struct client *client; /* held; who gets the reply, if still there */
     uint32_t msgid;        /* the job's id among its client's */
@@ -53,6 +61,7 @@ struct job {
     struct reach reads, writes;
     struct reach touches;    /* all that it reads or writes; buffer NULL: in several buffers, or nothing */
     bool spread;             /* some of what it reads, or writes, lies in several buffers */
+    struct apart apart;      /* the scheduler's */
     struct lane *lane;       /* the lane in which it is queued, or NULL */
     bool queued;             /* the scheduler's: in its lane's queue, else among its active jobs */
     uint64_t chunk_rows;     /* rows per chunk */
@@ -132,7 +141,7 @@ bool job_operands_conflict(const struct job *later, const struct job *earlier);
 
 static inline bool reaches_meet(const struct reach *a, const struct reach *b)
 {
-    return a->buffer && b->buffer && buffers_meet(a->buffer, &a->extent, b->buffer, &b->extent);
+    return a->buffer && b->buffer && buffers_may_meet(a->buffer, &a->extent, b->buffer, &b->extent);
 }
 
 /* True when two jobs touch one buffer, and no bytes of it in common: the most common case, seen at one glance. */
@@ -142,8 +151,8 @@ static inline bool jobs_are_apart(const struct job *a, const struct job *b)
            (a->touches.extent.end <= b->touches.extent.begin || b->touches.extent.end <= a->touches.extent.begin);
 }
 
-/* True when `later` must wait for `earlier`: one writes what the other reads or writes. Inline, since for each job that
- * is to start those before it are looked through. */
+/* True when `later` must wait for `earlier`: one writes what the other reads or writes, or may. Inline, since for each
+ * job that is to start those before it are looked through. */
 static inline bool job_conflicts(const struct job *later, const struct job *earlier)
 {
     if (jobs_are_apart(later, earlier))

@@ -84,6 +84,17 @@ static inline bool buffers_meet(const struct buffer *a, const struct extent *x, 
     return a->aliased && b->aliased && files_meet(&a->files, x, &b->files, y);
 }
 
+/* The same for whoever compares many: buffers that others are the same memory as are taken for one memory where one of
+ * them has several descriptors, since comparing these takes a hundred times as long. */
+static inline bool buffers_may_meet(const struct buffer *a, const struct extent *x, const struct buffer *b,
+                                    const struct extent *y)
+{
+    if (a == b)
+        return x->begin < y->end && y->begin < x->end;
+    return a->aliased && b->aliased &&
+           (a->files.count > 1 || b->files.count > 1 || files_meet(&a->files, x, &b->files, y));
+}
+
 /* True when its memory is a file, of which a job reads what it needs. */
 static inline bool buffer_is_file(const struct buffer *buffer)
 {

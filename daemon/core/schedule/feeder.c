@@ -125,7 +125,7 @@ static int load_begin(struct service *service, struct loads *loads, struct error
  * ended. */
 static bool is_clear(struct loads *loads)
 {
-    const struct job *job = loads->job;
+    struct job *job = loads->job;
     if (loads->clear || loads->seen == job->lane->ended + 1)
         return loads->clear;
     loads->seen = job->lane->ended + 1;

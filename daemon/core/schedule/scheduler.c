@@ -250,26 +250,56 @@ void scheduler_remove(struct scheduler *scheduler, struct job *job)
  * Choosing.
  */
 
-/* An earlier job with rows to hand out that the job must wait for. */
-static struct job *queued_before(const struct lane *lane, const struct job *job)
+/* An earlier job of a class with rows to hand out that the job must wait for. */
+static struct job *class_before(const struct lane *lane, struct job *job, int rank)
 {
-    for (int rank = 0; rank < SCAND_PRIORITY_COUNT; rank++)
-        for (struct job *earlier = lane->queue[rank].first; earlier && earlier->order < job->order;
-             earlier = earlier->next)
-            if (job_conflicts(job, earlier))
-                return earlier;
+    struct job *earlier = lane->queue[rank].first;
+    for (; earlier && earlier->order < job->order; earlier = earlier->next) {
+        if (earlier->order <= job->apart.order[rank])
+            continue;
+        if (job_conflicts(job, earlier))
+            return earlier;
+        job->apart.order[rank] = earlier->order;
+    }
     return NULL;
 }
 
-static bool waits_for_active(const struct lane *lane, const struct job *job)
+/* The same of any class. */
+static struct job *queued_before(const struct lane *lane, struct job *job)
 {
+    struct job *before = NULL;
+    for (int rank = 0; rank < SCAND_PRIORITY_COUNT && !before && !job->apart.of_queued; rank++)
+        before = class_before(lane, job, rank);
+    job->apart.of_queued = !before;
+    return before;
+}
+
+static bool is_active(const struct lane *lane, uint64_t order)
+{
+    const struct job *job = lane->active.first;
+    while (job && job->order != order)
+        job = job->next;
+    return job;
+}
+
+/* True where a job without rows to hand out keeps it waiting. Later ones do not: it was looked whether they had to wait
+ * for this one. */
+static bool waits_for_active(const struct lane *lane, struct job *job)
+{
+    if (job->apart.of_all)
+        return false;
+    if (job->apart.waits_for > 0 && is_active(lane, job->apart.waits_for))
+        return true;
     for (const struct job *earlier = lane->active.first; earlier; earlier = earlier->next)
-        if (job_conflicts(job, earlier))
+        if (job_conflicts(job, earlier)) {
+            job->apart.waits_for = earlier->order;
             return true;
+        }
+    job->apart.of_all = true;
     return false;
 }
 
-bool scheduler_may_begin(const struct job *job)
+bool scheduler_may_begin(struct job *job)
 {
     return !queued_before(job->lane, job) && !waits_for_active(job->lane, job);
 }

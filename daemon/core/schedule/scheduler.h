@@ -96,7 +96,7 @@ void scheduler_stop(struct scheduler *scheduler, struct job *job);
 /* Takes an ended job out of its lane. */
 void scheduler_remove(struct scheduler *scheduler, struct job *job);
 /* True when no earlier job of its lane is to write what a queued job reads, or to read or write what it writes. */
-bool scheduler_may_begin(const struct job *job);
+bool scheduler_may_begin(struct job *job);
 /* The next chunk to run, and on which device; or NULL: nothing can be handed out now. */
 struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
 /* Tells devices that nobody wants what a job's chunks that are out make. */

@@ -57,6 +57,8 @@ enum attack_flags {
     X(affine_short, 0, "jobs of 50 rows of one sample, 18 passes of affine in f2, from 8 connections")                 \
     X(demean_short, 0, "jobs of 200 rows of one sample, 18 passes in f2 without means, from 8 connections")            \
     X(steps_triangles, 0, "1,048,576 rows of one sample, nine triangles of half-width 2,048")                          \
+    X(jobs_compared, 0, "jobs that wait, on buffers of 128 descriptors with one in common, from 8 connections")        \
+    X(jobs_stale, 0, "jobs that are refused, and jobs that read as many such buffers")                                 \
     X(steps_bins, 0, "65,536 rows of one sample, stacked into 65,536 bins and summed")                                 \
     X(steps_few_then_many, 0, "jobs of one sample in turn with jobs of 16 MiB, from 4 connections")                    \
     X(buffers_300k, 0, "buffers of 300 KB held, and more asked for")                                                   \
