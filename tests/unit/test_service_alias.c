@@ -123,6 +123,28 @@ static void several_descriptors_wait_as_one(void)
     rig_end();
 }
 
+/* Jobs go on with memory that their client has released. */
+static void imported_again_after_its_release(void)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    int fd = memory_create(SIZE);
+    uint64_t one = import(user, SIZE, 0, &fd, 1);
+    struct msg_job_submit_params first = rig_scan(row_at(one, 0), row_at(one, 0)), second = first;
+    uint32_t earlier = ask(user, METHOD_job_submit, &first);
+    CHECK(granted(user, METHOD_buffer_release, &(struct msg_buffer_id){one}, NULL));
+    second.input = second.output = row_at(import(user, SIZE, 0, &fd, 1), 0);
+    uint32_t later = ask(user, METHOD_job_submit, &second);
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_complete(0, 0);
+    CHECK(answered(user, earlier, METHOD_job_submit, NULL));
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_complete(0, 0);
+    CHECK(answered(user, later, METHOD_job_submit, NULL));
+    close(fd);
+    rig_end();
+}
+
 static void the_same_descriptor_in_one_import(void)
 {
     rig_begin();
@@ -164,6 +186,7 @@ static const struct test tests[] = {
     TEST(input_and_output_are_one_memory),
     TEST(several_descriptors),
     TEST(several_descriptors_wait_as_one),
+    TEST(imported_again_after_its_release),
     TEST(the_same_descriptor_in_one_import),
     TEST(a_pool_buffer_that_is_imported),
     TEST_END,

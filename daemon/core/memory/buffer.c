@@ -174,16 +174,14 @@ static bool is_the_daemons(const struct buffer *buffer)
     return buffer->source != BUFFER_IMPORT && buffer->source != BUFFER_FILE;
 }
 
-int buffer_note_aliases(struct buffer *buffer, struct buffer *others)
+int buffer_note_alias(struct buffer *buffer, struct buffer *other)
 {
-    for (struct buffer *other = others; other; other = other->next) {
-        if (is_the_daemons(buffer) && is_the_daemons(other))
-            continue; /* no memory of the pool is in two buffers */
-        if (know_files(buffer) || know_files(other))
-            return -ENOMEM;
-        if (files_share(&buffer->files, &other->files))
-            buffer->aliased = other->aliased = true;
-    }
+    if ((is_the_daemons(buffer) && is_the_daemons(other)) || (buffer->aliased && other->aliased))
+        return 0; /* no memory of the pool is in two buffers */
+    if (know_files(buffer) || know_files(other))
+        return -ENOMEM;
+    if (files_share(&buffer->files, &other->files))
+        buffer->aliased = other->aliased = true;
     return 0;
 }
 

@@ -47,6 +47,7 @@ struct buffer {
     struct pin_units pin_units; /* the units of the mapping, once it is prepared, unless the quota was too small */
     unsigned pinners;           /* helpers that pin units, each with a hold */
     struct files files; /* the files of host memory, where its client may have the same memory as another buffer */
+    bool compared;      /* it has been released, and was compared with the new one already */
     bool aliased;       /* another buffer of its client's is the same memory, in part, or has been */
 
     enum scand_sharing sharing;       /* sharing of BUFFER_EXPORTABLE */
@@ -73,8 +74,8 @@ int buffer_create_foreign(const struct export_ticket *ticket, uint64_t offset, u
 /* Bytes that count for its user's quota: whole segments of the pool, and nothing for memory of other processes. */
 uint64_t buffer_cost_bytes(const struct buffer *buffer);
 
-/* Marks the buffers of a list that are, in part, the memory of a new, prepared one, and this one. 0 or -ENOMEM. */
-int buffer_note_aliases(struct buffer *buffer, struct buffer *others);
+/* Marks a new, prepared buffer and another one of its client's if they are, in part, the same memory. 0 or -ENOMEM. */
+int buffer_note_alias(struct buffer *buffer, struct buffer *other);
 /* True when bytes x of a and y of b are the same memory, in part. Both are prepared, of one client. */
 static inline bool buffers_meet(const struct buffer *a, const struct extent *x, const struct buffer *b,
                                 const struct extent *y)

@@ -7,6 +7,7 @@
 
 #include "client_descriptors.h"
 #include "daemon/core/clients.h"
+#include "daemon/core/jobs/job.h"
 #include "daemon/core/loop.h"
 #include "daemon/core/replies.h"
 #include "import.h"
@@ -239,10 +240,44 @@ static int reply_created(struct client *client, uint32_t msgid, const struct buf
     return reply_descriptors(client, msgid, &msg_buffer_create_result_type, &result, fds, result.fds);
 }
 
+/* Notes which buffers that a job uses, although the client has released them, are the memory of a new one. */
+static int note_released(struct buffer *buffer, const struct job *job)
+{
+    int r = 0;
+    for (uint32_t i = 0; i < job->operand_count && !r; i++) {
+        struct buffer *other = job->operands[i].buffer;
+        if (!other || !other->run.released || other->compared)
+            continue;
+        other->compared = true;
+        r = buffer_note_alias(buffer, other);
+    }
+    return r;
+}
+
+static void forget_compared(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->operand_count; i++)
+        if (job->operands[i].buffer)
+            job->operands[i].buffer->compared = false;
+}
+
+/* Notes which buffers are the memory of a new one. */
+static int note_aliases(const struct client *client, struct buffer *buffer)
+{
+    int r = 0;
+    for (struct buffer *other = client->buffers; other && !r; other = other->next)
+        r = buffer_note_alias(buffer, other);
+    for (const struct job *job = client->jobs; job && !r; job = job->peer)
+        r = note_released(buffer, job);
+    for (const struct job *job = client->jobs; job; job = job->peer)
+        forget_compared(job);
+    return r;
+}
+
 /* Gives the client its buffer, unless it cannot be told. */
 static int buffer_publish(struct client *client, uint32_t msgid, struct buffer *buffer, struct error *error)
 {
-    int r = buffer_note_aliases(buffer, client->buffers);
+    int r = note_aliases(client, buffer);
     if (r)
         return error_set(error, r, "buffer.create: out of memory for another buffer; try again later");
     buffer->id = client->last_buffer_id + 1;
