@@ -259,6 +259,7 @@ static void fill_fields(struct options *options)
     options->metrics_listen = number[SETTING_METRICS_LISTEN];
     options->metrics_users = number[SETTING_METRICS_USERS];
     options->watchdog_ms = 1000 * number[SETTING_WATCHDOG];
+    options->drain_ms = 1000 * number[SETTING_DRAIN];
 }
 
 /* Fills in where clients connect: a service manager's socket, if one was passed, else the path of `socket`. */

@@ -20,6 +20,7 @@ struct options {
     uint64_t metrics_listen;     /* a place to listen at (settings.h) */
     bool metrics_users;          /* metrics over HTTP tell of each user */
     uint64_t watchdog_ms;        /* the longest turn of a worker's loop before it is ended; 0: unlimited */
+    uint64_t drain_ms;           /* the longest drain before the worker is ended with its jobs; 0: unlimited */
     struct grants grants;        /* quotas and weights of users; the only part that a reload changes */
     struct device_faults faults; /* for tests */
     bool foreground, check_config;

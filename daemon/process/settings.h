@@ -39,6 +39,8 @@
       "1: that page names each user, too")                                                                             \
     X(WATCHDOG,            DAEMON, "watchdog",      NUMBER, 0, 3600,             5,                                    \
       "seconds after which a worker that hangs is ended, 0: never")                                                    \
+    X(DRAIN,               DAEMON, "drain",         NUMBER, 0, 86400,            3600,                                 \
+      "seconds after which a drain ends the jobs that are left, 0: never")                                             \
     X(QUOTA_HOST_MEMORY,   QUOTA,  "host-memory",   SIZE,   0, GIB(1024),        GIB(16),   "in host buffers")         \
     X(QUOTA_DEVICE_MEMORY, QUOTA,  "device-memory", SIZE,   0, GIB(1024),        GIB(16),   "in device buffers")       \
     X(QUOTA_JOBS,          QUOTA,  "jobs",          NUMBER, 0, LIMIT_JOBS,       LIMIT_JOBS / 2,                       \

@@ -53,11 +53,12 @@ struct supervisor {
     struct channel channel; /* connects to the worker */
     pid_t worker;           /* 0: no worker runs, and the next one starts at start_ms */
     uint64_t start_ms;
-    uint64_t ready_ms; /* time at which the worker began to serve; 0: not yet */
-    bool served;       /* a worker has begun to serve */
-    unsigned failures; /* failures in a row */
-    bool stopping;     /* a signal asked for the end */
-    uint64_t stop_ms;  /* time of that signal */
+    uint64_t ready_ms;     /* time at which the worker began to serve; 0: not yet */
+    bool served;           /* a worker has begun to serve */
+    unsigned failures;     /* failures in a row */
+    bool stopping;         /* a signal asked for the end */
+    uint64_t stop_ms;      /* time of that signal */
+    uint64_t drain_end_ms; /* time at which a drain has lasted for too long; 0: none does */
     sigset_t signals;
     struct shared_page *shared_page;
     struct pool_store store;
@@ -190,6 +191,7 @@ static void hear_worker(struct supervisor *self)
             worker_is_ready(self);
             break;
         case CHANNEL_DRAINING:
+            self->drain_end_ms = self->options->drain_ms > 0 ? clock_ms() + self->options->drain_ms : 0;
             notify_send("STOPPING=1");
             break;
         case CHANNEL_SEGMENT:
@@ -340,6 +342,17 @@ static void check_worker(struct supervisor *self)
     kill(self->worker, SIGKILL);
 }
 
+/* Ends a worker whose jobs take too long for a drain: any user may have jobs that take for ever. */
+static void check_drain(struct supervisor *self)
+{
+    if (!self->worker || self->drain_end_ms == 0 || clock_ms() < self->drain_end_ms)
+        return;
+    log_error("the drain has lasted for %g s (drain), and %llu jobs are left: the worker is ended",
+              (double)self->options->drain_ms / 1000, (unsigned long long)self->shared_page->service.stats.jobs_open);
+    self->drain_end_ms = 0;
+    kill(self->worker, SIGKILL);
+}
+
 /* Tells the manager that the daemon is alive, except while a worker hangs: should killing the worker not help, the
  * manager starts everything anew. */
 static void notify_alive(struct supervisor *self)
@@ -364,6 +377,7 @@ static void rest(const struct supervisor *self)
     uint64_t now_ms = clock_ms(), next_ms = now_ms + REST_MS;
     next_ms = earlier(next_ms, self->start_ms, !self->worker);
     next_ms = earlier(next_ms, self->check_ms, self->worker && self->watchdog.period_ms > 0);
+    next_ms = earlier(next_ms, self->drain_end_ms, self->worker && self->drain_end_ms > 0);
     next_ms = earlier(next_ms, self->notify_ms, self->notify_period_ms > 0 && !self->hung);
     poll(fds, 2, next_ms > now_ms ? (int)(next_ms - now_ms) : 0);
 }
@@ -379,6 +393,7 @@ static int supervise(struct supervisor *self)
             hear_worker(self);
         code = obey_all(self);
         check_worker(self);
+        check_drain(self);
         notify_alive(self);
     }
     return code;

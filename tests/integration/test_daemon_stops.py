@@ -49,6 +49,19 @@ class Stops(ProcessTest):
     def test_interrupt(self):
         self.check_drain(lambda daemon: daemon.process.send_signal(signal.SIGINT))
 
+    def test_jobs_that_take_too_long(self):
+        with Daemon(*ON_CPU, "--drain", "1") as daemon, daemon.client() as client:
+            rows = {
+                "input": tensor(client.create(4).buffer, [1000, 1 << 33], strides=[0, 0]),
+                "output": tensor(client.create(4000).buffer, [1000, 1]),
+            }
+            client.send("job.submit", {"operation": "reduce", "reduction": "sum", "axis": 1, **rows})
+            client.call("server.drain")
+            self.loses(client)
+            self.assertTrue(eventually(lambda: "before it was drained" in daemon.log_text()))
+            self.assertIn("the drain has lasted for 1 s (drain), and 1 jobs are left", daemon.log_text())
+            daemon.wait(0)
+
     def test_asked_twice_at_once(self):
         """As by timeout(1), which asks a program and then its process group: one request, by which no job is lost."""
 

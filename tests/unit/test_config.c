@@ -109,7 +109,7 @@ static void mistakes_are_named(void)
         {"[daemon]\nmetrics-listen = 127.0.0.1:0\n", "\"metrics-listen\" is \"127.0.0.1:0\""},
         {"[daemon]\npoool = 1G\n",
          "FILE:2: [daemon] has no \"poool\"; allowed: socket, socket-mode, socket-group, "
-         "device, pool, device-memory, threads, chunk, chunks, metrics-listen, metrics-users, watchdog"},
+         "device, pool, device-memory, threads, chunk, chunks, metrics-listen, metrics-users, watchdog, drain"},
         {"[daemon]\nsocket-mode = 0466\n", "\"socket-mode\" is \"0466\"; allowed: auto, or octal, 0600 to 0777"},
         {"[daemon]\nsocket-mode = 1666\n", "\"socket-mode\" is \"1666\""},
         {"[daemon]\nsocket-mode = 0680\n", "\"socket-mode\" is \"0680\""},

@@ -23,9 +23,9 @@
 #define STARTS_MAX 64
 #define WAIT_MS    20000 /* for what has to come */
 
-/* The actions of a worker (STILL: without any progress); other numbers are its exit code or, negated, its signal, with
- * SERVED added when it ends after serving. */
-enum { SERVE = 1000, SERVE_STOPPED, SERVE_STILL, SERVED = 2000 };
+/* The actions of a worker (STILL: without any progress; DRAINING: with jobs that do not end); other numbers are its
+ * exit code or, negated, its signal, with SERVED added when it ends after serving. */
+enum { SERVE = 1000, SERVE_STOPPED, SERVE_STILL, SERVE_DRAINING, SERVED = 2000 };
 
 /* The plan of a test, shared with all its processes. */
 static struct plan {
@@ -34,7 +34,7 @@ static struct plan {
     atomic_uint fail_from, fail; /* calls of this kind of which so many fail, from this one on */
     atomic_uint calls;
     const char *failing; /* the function that fails */
-    uint64_t watchdog_ms;
+    uint64_t watchdog_ms, drain_ms;
     int ends[STARTS_MAX];
 } * plan;
 
@@ -77,8 +77,13 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
         channel_send(ends->channel_fd, &(struct channel_message){.word = CHANNEL_READY, .fd = -1});
     if (end == SERVE_STOPPED)
         raise(SIGSTOP);
+    if (end == SERVE_DRAINING) {
+        atomic_store(&shared_page->draining, true);
+        channel_send(ends->channel_fd, &(struct channel_message){.word = CHANNEL_DRAINING, .fd = -1});
+    }
     const struct timespec turn = {.tv_nsec = 1000000};
-    for (number = -1; end >= SERVE && end <= SERVE_STILL && number < 0; number = sigtimedwait(&signals, NULL, &turn)) {
+    for (number = -1; end >= SERVE && end <= SERVE_DRAINING && number < 0;
+         number = sigtimedwait(&signals, NULL, &turn)) {
         atomic_fetch_add(&shared_page->progress.turns, end != SERVE_STILL);
     }
     if (number > 0)
@@ -113,6 +118,7 @@ static void supervisor_main(const struct rig *rig, int ready_fd)
     FILE *log = freopen(rig->log_path, "w", stderr);
     setvbuf(stderr, NULL, _IOLBF, 0);
     options.watchdog_ms = plan->watchdog_ms;
+    options.drain_ms = plan->drain_ms;
     snprintf(options.socket, sizeof options.socket, "%s/socket", rig->folder);
     _exit(log ? supervisor_run(&options, ready_fd) : EX_SOFTWARE);
 }
@@ -345,6 +351,23 @@ static void workers_that_hang(void)
     }
 }
 
+/* No other worker follows. */
+static void drains_that_last(void)
+{
+    static struct rig rig;
+    plan_begin();
+    plan->drain_ms = 300;
+    plan->ends[0] = SERVE_DRAINING;
+    rig_begin(&rig);
+    CHECK(is_told(&rig, "STOPPING=1"));
+    CHECK_EQ(rig_wait(&rig), EX_OK);
+    CHECK_EQ(atomic_load(&plan->workers), 1);
+    rig_end(&rig, log_text, sizeof log_text);
+    CHECK_EQ(
+        count_of(log_text, "error: the drain has lasted for 0.3 s (drain), and 0 jobs are left: the worker is ended"),
+        1);
+}
+
 /* The manager hears WATCHDOG=1 as often as it wants, with a watchdog of the daemon's own or without. */
 static void the_manager_hears_of_life(void)
 {
@@ -381,11 +404,17 @@ static void ended_between_two_workers(void)
 }
 
 static const struct test tests[] = {
-    TEST(deaths_in_quick_succession), TEST(whatever_a_later_worker_ends_by),
-    TEST(settings_that_cannot_be),    TEST(starts_that_fail),
-    TEST(the_manager_is_told),        TEST(a_stopped_worker_can_be_ended),
-    TEST(workers_that_hang),          TEST(the_manager_hears_of_life),
-    TEST(ended_between_two_workers),  TEST_END,
+    TEST(deaths_in_quick_succession),
+    TEST(whatever_a_later_worker_ends_by),
+    TEST(settings_that_cannot_be),
+    TEST(starts_that_fail),
+    TEST(the_manager_is_told),
+    TEST(a_stopped_worker_can_be_ended),
+    TEST(workers_that_hang),
+    TEST(drains_that_last),
+    TEST(the_manager_hears_of_life),
+    TEST(ended_between_two_workers),
+    TEST_END,
 };
 
 int main(int argc, char **argv)
