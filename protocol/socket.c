@@ -166,7 +166,10 @@ static int folder_make(const char *path, struct error *error)
     memcpy(folder, path, (size_t)(slash - path));
     folder[slash - path] = '\0';
     if (mkdir(folder, 0755) && errno != EEXIST)
-        return error_set(error, -errno, "cannot make the folder %s: %s", folder, strerror(errno));
+        return error_set(error, -errno,
+                         "cannot make the folder %s: %s; choose a socket path in a folder that exists and that you "
+                         "may write to",
+                         folder, strerror(errno));
     return 0;
 }
 

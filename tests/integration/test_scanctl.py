@@ -567,7 +567,7 @@ class Output(ScanctlTest):
         given = self.write("in.raw", packed([1.0] * 1000))
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         words = ("scan", given, "--shape", 1000, "-o", self.path("out"))
-        self.fail_with(74, "writing fails after 1000 bytes: File too large", *words, preexec_fn=limit)
+        self.fail_with(74, 'writing fails after 1000 bytes: File too large; raise "ulimit -f"', *words, preexec_fn=limit)
 
     def test_same_file(self):
         path = self.write("x.npy", npy_header((2, 3)) + packed([1.0] * 6))

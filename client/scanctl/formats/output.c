@@ -229,7 +229,9 @@ int output_write(struct output *output, const void *data, uint64_t size_bytes, s
         if (count < 0)
             return fail(error, EX_IOERR, "%s: writing fails after %" PRIu64 " bytes: %s%s", output->name,
                         output->written_bytes, strerror(errno),
-                        errno == ENOSPC || errno == EDQUOT ? "; free some space or write elsewhere" : "");
+                        errno == ENOSPC || errno == EDQUOT ? "; free some space or write elsewhere"
+                        : errno == EFBIG                   ? "; raise \"ulimit -f\", or write elsewhere"
+                                                           : "");
         done += (uint64_t)count;
         output->written_bytes += (uint64_t)count;
     }
