@@ -563,6 +563,20 @@ class Output(ScanctlTest):
         status = os.stat(self.path("out"))
         self.assertEqual((status.st_uid, status.st_gid), (1234, 5678))
 
+    def test_output_is_a_link(self):
+        """The file behind the link is made, or replaced, and the link stays."""
+        given = self.write("in.raw", packed([1.0] * 4))
+        os.mkdir(self.path("far"))
+        os.symlink("far/second", self.path("first"))
+        os.symlink(self.path("out"), self.path("far/second"))
+        for _ in range(2):
+            self.succeed("scan", given, "--shape", 4, "-p", "forward", "-o", self.path("first"))
+            self.assertEqual(os.readlink(self.path("first")), "far/second")
+            self.assertFalse(os.path.islink(self.path("out")))
+            self.assertEqual(os.path.getsize(self.path("out")), 16)
+        os.symlink("missing/out", self.path("gone"))
+        self.fail_with(73, "cannot be created", "scan", given, "--shape", 4, "-p", "forward", "-o", self.path("gone"))
+
     def test_file_size_limit(self):
         given = self.write("in.raw", packed([1.0] * 1000))
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))

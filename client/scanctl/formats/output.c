@@ -55,11 +55,21 @@ static void signals_catch(void)
     }
 }
 
-/* Returns the path of the file to replace: where the name is a link, the file behind the link. */
+/* Returns the path of the file to replace, or to make: where the name is a link, the file behind the link, which may
+ * not be there yet, as on a larger disk. */
 static char *target_of(const char *path)
 {
-    char *resolved = realpath(path, NULL);
-    return resolved ? resolved : strdup(path);
+    char behind[PATH_MAX], *next = NULL, *resolved = realpath(path, NULL);
+    const ssize_t length = !resolved && errno == ENOENT ? readlink(path, behind, sizeof(behind) - 1) : -1;
+    if (length <= 0)
+        return resolved ? resolved : strdup(path);
+    behind[length] = '\0';
+    const char *slash = behind[0] == '/' ? NULL : strrchr(path, '/');
+    if (asprintf(&next, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, behind) < 0)
+        return NULL;
+    char *target = target_of(next);
+    free(next);
+    return target;
 }
 
 #define TEMPORARY "%.*s" TEMPORARY_PREFIX "%ld.%u"
