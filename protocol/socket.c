@@ -300,7 +300,8 @@ static int stale_remove(const struct sockaddr_un *address, int lock, struct erro
     if (fd >= 0)
         close(fd);
     if (!stale)
-        return error_set(error, -EADDRINUSE, "%s answers at %s; stop it or choose another path",
+        return error_set(error, -EADDRINUSE,
+                         "%s answers at %s; stop it, wait for its end if it drains, or choose another path",
                          own ? "a daemon" : "another program", path);
     if (ftruncate(lock, 0) || unlink(path))
         return error_set(error, -errno, "cannot remove the stale socket %s: %s", path, strerror(errno));

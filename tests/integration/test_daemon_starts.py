@@ -73,7 +73,7 @@ class Starts(ProcessTest):
             for options in (["--foreground"], []):
                 self.refused(
                     69,
-                    f"^scand: error: a daemon answers at {daemon.socket}; stop it or choose another path\n$",
+                    f"^scand: error: a daemon answers at {daemon.socket}; stop it, wait for its end if it drains, or choose another path\n$",
                     "--device",
                     "cpu",
                     "--socket",
