@@ -397,34 +397,33 @@ DEVICE void grid_per_row_one(const struct scan_plan &plan, struct grid_per_row_s
                              uint4 *buffers)
 {
     typename Sum::sum *const befores = (typename Sum::sum *)(buffers + GRID_PER_ROW_BUFFERS * GRID_PER_ROW_BUFFER);
-    typename Sum::sum held_before[GRID_PER_ROW_TILES], before[GRID_PER_ROW_TILES];
-    float held[GRID_PER_ROW_TILES][ORDER_LEAF], x[GRID_PER_ROW_TILES][ORDER_LEAF]; /* values of items t - 1 and t */
+    typename Sum::sum held_before[GRID_PER_ROW_TILES];
+    float held[GRID_PER_ROW_TILES][ORDER_LEAF]; /* samples of item t - 1 */
     grid_per_row_begin<Sum, Aligned>(plan, shared, warp, buffers, befores);
 #pragma unroll 1
     for (int iteration = 0, at = 0;; iteration++, at = grid_per_row_next(at)) {
-        uint4 *buffer = buffers + at * GRID_PER_ROW_BUFFER;
-        const bool there = grid_per_row_there(shared, iteration);
-#pragma unroll
-        for (int i = 0; i < GRID_PER_ROW_TILES; i++) {
-            leaf_read(buffer + grid_per_row_tile(warp, i) * TILE_SMEM, x[i]);
-            before[i] = *grid_per_row_before(befores, iteration, grid_per_row_tile(warp, i));
-        }
+        uint4 *buffer = buffers + at * GRID_PER_ROW_BUFFER, *stage = buffer + warp * TILE_SMEM;
+        float x[ORDER_LEAF]; /* of item t, whose place results pass through */
+        leaf_read(stage, x);
         __syncwarp();
         if (iteration > 0) {
             grid_per_row_wait(shared->carries[0], iteration - 1);
-            grid_per_row_results<Sum, Kind, Aligned>(plan, shared, 0, iteration - 1, warp, buffer + warp * TILE_SMEM,
-                                                     held_before, held);
+            grid_per_row_results<Sum, Kind, Aligned>(plan, shared, 0, iteration - 1, warp, stage, held_before, held);
         }
-        if (!there)
+        if (!grid_per_row_there(shared, iteration))
             return;
-        grid_per_row_fetch<Aligned>(&shared->items[(iteration + 3) % GRID_PER_ROW_ITEMS], warp, buffer);
 #pragma unroll
         for (int i = 0; i < GRID_PER_ROW_TILES; i++) {
-            held_before[i] = before[i];
+            const int tile = grid_per_row_tile(warp, i);
+            held_before[i] = *grid_per_row_before(befores, iteration, tile);
+            if (i > 0)
+                leaf_read(buffer + tile * TILE_SMEM, held[i]);
 #pragma unroll
-            for (int k = 0; k < ORDER_LEAF; k++)
-                held[i][k] = x[i][k];
+            for (int k = 0; k < ORDER_LEAF && i == 0; k++)
+                held[i][k] = x[k];
         }
+        __syncwarp();
+        grid_per_row_fetch<Aligned>(&shared->items[(iteration + 3) % GRID_PER_ROW_ITEMS], warp, buffer);
         __pipeline_wait_prior(1); /* the next item's may be on their way */
         if (grid_per_row_there(shared, iteration + 2))
             grid_per_row_first<Sum, Aligned>(plan, shared, iteration + 2, warp,

@@ -171,7 +171,7 @@ static const struct row {
      * 33,333 and 0.62 / 0.44 of 57,001. Of 65,536 it is 0.70 / 0.60 and 0.80 / 0.59, of 100,000 0.66 / 0.50 and 0.73 / 0.54. */
     PATH(CLUSTER_PER_ROW,              0,              NONE,   NONE,   NONE,   NONE,  61440,   NONE,   NONE),
     /* Rows of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as BLOCK_PER_ROW_SPINE 0.41 / 0.32 / 0.30.
-     * Of one pass over a row of 10^9 0.93 / 0.90 / 0.91. A thread block needs 225 KiB of shared memory. */
+     * Of one pass over a row of 10^9 0.93 / 0.93 / 0.91. A thread block needs 225 KiB of shared memory. */
     PATH(GRID_PER_ROW_ONE_LAUNCH,      0,              NONE,   NONE,   NONE,   NONE,    ANY,    ANY,   NONE),
     /* A row of 10^9 0.90 / 0.79 / 0.54 of the three transfers that it takes at least. */
     PATH(GRID_PER_ROW_THREE_LAUNCHES,  0,              NONE,   NONE,   NONE,   NONE,    ANY,    ANY,   NONE),
