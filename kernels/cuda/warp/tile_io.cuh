@@ -451,7 +451,8 @@ DEVICE void tile_write_ends(float *target, int shift, int count, const float x[O
 template <int Slots, bool Single = false>
 DEVICE void tile_write(uint4 *stage, char *target, int length, int warp, struct held_leaf<float> *results)
 {
-    const int leaves = Slots / 4, lane = lane_index(), count = tile_samples(length, warp);
+    const int leaves = Slots / 4, count = tile_samples(length, warp);
+    const unsigned lane = lane_index();
     const int shift = Single ? 0 : shift_of<float>(target), end = count > 0 ? shift + count : 0;
     target += warp * ORDER_TILE * 4;
     if (shift > 0) {
