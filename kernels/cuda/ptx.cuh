@@ -143,6 +143,14 @@ DEVICE void f32x2_of_f16x2(uint32_t word, float x[2])
         : "r"(word));
 }
 
+/* cvt.f64.f16 of both halves of a word. */
+DEVICE void f64x2_of_f16x2(uint32_t word, double x[2])
+{
+    asm("{ .reg .b16 low, high; mov.b32 {low, high}, %2; cvt.f64.f16 %0, low; cvt.f64.f16 %1, high; }"
+        : "=d"(x[0]), "=d"(x[1])
+        : "r"(word));
+}
+
 /* cvt.rn.f16x2.f32: 8.0. */
 DEVICE uint32_t f16x2_of_f32x2(const float x[2])
 {

@@ -73,6 +73,13 @@ DEVICE void any_demean(const struct any_plan &plan, const struct scan_item *item
         x[i] = (T)((double)x[i] - mean);
 }
 
+/* True for sums that leaf_round may take for bounded: f16 is a multiple of 2^-24 and at most 65,504, and what a mean
+ * leaves of it a multiple of 2^-110. */
+template <class Sum> DEVICE bool any_is_bounded(const struct any_plan &plan)
+{
+    return std::is_same<Sum, sum_f64>::value && plan.input == SCAND_DTYPE_F16;
+}
+
 /* The samples of this lane's leaf. demean(x) takes the mean from f32 or f64 samples, if that is wanted. */
 template <class Sum, bool Tight, class Source, class Demean>
 DEVICE void any_read_from(const struct any_plan &plan, const Source &source, Demean demean,
@@ -88,10 +95,20 @@ DEVICE void any_read_from(const struct any_plan &plan, const Source &source, Dem
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::from_f64(reals[i]);
     } else {
+        /* One conversion takes f16 to f64, instead of two by way of f32. */
+        const bool packed =
+            !Tight && std::is_same<Sum, sum_f64>::value && plan.input == SCAND_DTYPE_F16 && !plan.demean;
         float reals[ORDER_LEAF];
-        any_samples<Tight>(plan, source, reals);
+        any_samples<Tight>(plan, source, reals, packed);
         if (Tight && std::is_same<typename Sum::sample, double>::value)
             leaf_pin(reals); /* else the forms of samples are told apart where they are doubles, and spilled */
+        if constexpr (!Tight && std::is_same<Sum, sum_f64>::value)
+            if (packed) {
+#pragma unroll
+                for (int i = 0; i < WORDS16; i++)
+                    f64x2_of_f16x2(__float_as_uint(reals[i]), &x[2 * i]);
+                return;
+            }
         demean(reals);
         leaf_from_f32<Sum>(reals, x);
     }

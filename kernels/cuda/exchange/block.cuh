@@ -77,7 +77,10 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
         leaf_values<Sum, Backward, Kind, Backward>(x, leaf, end.last, outside.kind());
     else
         leaf_values_of<Sum, Backward, Kind>(x, leaf, most, outside.kind());
-    const bool exclusive = (Kind == KIND_ANY ? outside.kind() : Kind) == SCAND_KIND_EXCLUSIVE;
+    const int kind = Kind == KIND_ANY ? outside.kind() : Kind;
+    const bool exclusive = kind == SCAND_KIND_EXCLUSIVE;
+    if (kind == SCAND_KIND_INCLUSIVE)
+        return;
     if (exclusive && Sum::has_identity && !outside.present())
         leaf_zero_first<Sum, Backward>(x, length, warp, outside.zero());
     if constexpr (Kind == KIND_ANY)

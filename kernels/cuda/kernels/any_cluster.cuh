@@ -171,7 +171,7 @@ DEVICE void any_cluster_passes(const struct any_cluster_plan &plan, const struct
             return;
 #pragma unroll
         for (int t = 0; t < any_cluster_tiles<Sum>; t++)
-            leaf_between_passes<Sum>(leaves->tile[t].x, !plan.any.wide[pass + 1]);
+            leaf_between_passes<Sum>(leaves->tile[t].x, !plan.any.wide[pass + 1], any_is_bounded<Sum>(plan.any));
     }
 }
 

@@ -36,7 +36,7 @@ DEVICE bool any_passes(const struct any_plan &plan, const struct scan_item *item
             return false;
         if (pass + 1 == plan.scan.pass_count)
             return true;
-        leaf_between_passes<Narrow>(x, !plan.wide[pass + 1]);
+        leaf_between_passes<Narrow>(x, !plan.wide[pass + 1], any_is_bounded<Narrow>(plan));
     }
 }
 

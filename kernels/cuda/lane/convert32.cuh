@@ -121,14 +121,22 @@ template <bool Encode> DEVICE void leaf_convert_apart(enum scand_dtype form, flo
  * Rounds f64 values to f32 without conversions. x - 2^29 x is rounded where an f32 of the size of x ends. What it then
  * lacks of 2^29 x is x rounded; half way between two numbers x is even where x - 2^29 x ends, so that is to even as
  * well. Denormal f32 end elsewhere, and f64 goes on where f32 overflows: a warp that has such values, or 0, converts.
+ *
+ * `bounded`: values of a pass none of which is denormal in f32 or too large for it. What is infinite or no number stays
+ * so to the end of the leaf, and a -0, whose sign rounding would lose, has been one from its beginning, so that a look
+ * at both ends suffices.
  */
-DEVICE void leaf_round(double x[ORDER_LEAF])
+DEVICE void leaf_round(double x[ORDER_LEAF], bool bounded)
 {
     const unsigned least = (1023u - 126) << 21, end = (1023u + 127) << 21; /* of upper halves without their signs */
+    const auto beyond = [&](double value) { return 2 * (unsigned)__double2hiint(value) - least; };
     unsigned furthest = 0;
+    if (bounded)
+        furthest = max(beyond(x[0]), beyond(x[ORDER_LEAF - 1]));
+    else
 #pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        furthest = max(furthest, 2 * (unsigned)__double2hiint(x[i]) - least);
+        for (int i = 0; i < ORDER_LEAF; i++)
+            furthest = max(furthest, beyond(x[i]));
     if (__all_sync(~0u, furthest < end - least)) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -142,12 +150,13 @@ DEVICE void leaf_round(double x[ORDER_LEAF])
 
 /* Rounds values between passes. With values before and after rounding alive at once, registers do not suffice: hence
  * the pins. */
-template <class Sum> DEVICE void leaf_between_passes(typename Sum::sample x[ORDER_LEAF], bool to_f32)
+template <class Sum>
+DEVICE void leaf_between_passes(typename Sum::sample x[ORDER_LEAF], bool to_f32, bool bounded = false)
 {
     leaf_pin(x);
     if constexpr (std::is_same<typename Sum::sample, double>::value) {
         if (to_f32)
-            leaf_round(x);
+            leaf_round(x, bounded);
     } else if (to_f32) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)

@@ -136,14 +136,20 @@ static __device__ __noinline__ uint32_t i32_apart(enum scand_dtype form, double 
     return codec_ordered32(form, (uint32_t)codec_encode_i32(value));
 }
 
-/* Samples of class f32 and f64 from the words of this lane's leaf. `Tight`: for a kernel without registers to spare. */
+/* Samples of class f32 and f64 from the words of this lane's leaf. `Tight`: for a kernel without registers to spare.
+ * `packed`: samples of 2 bytes stay two to a word, in the first half of x. */
 template <bool Tight = false, class Source>
-DEVICE void any_samples(const struct any_plan &plan, const Source &source, float x[ORDER_LEAF])
+DEVICE void any_samples(const struct any_plan &plan, const Source &source, float x[ORDER_LEAF], bool packed = false)
 {
     if (plan.input_bytes == 2) {
         uint32_t words[WORDS16];
         source.template words<2>(words);
-        convert16_decode(plan.input, words, x);
+        if (packed)
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                x[i] = __uint_as_float(i < WORDS16 ? words[i] : 0);
+        else
+            convert16_decode(plan.input, words, x);
     } else {
         uint32_t words[ORDER_LEAF];
         source.template words<4>(words);
