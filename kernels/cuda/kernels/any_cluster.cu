@@ -103,6 +103,7 @@ static struct any_cluster_plan plan_of(const struct scan_call *call, const struc
     struct any_cluster_plan plan = {};
     scan.ahead = true;
     plan.any = scan_any_layout_plan_of(&call->rows->rule, &scan, NULL);
+    plan.any.flip ^= instance_short_flip(&call->rows->rule);
     plan.any.scan.smem += (any->tiles - 1) * WORDS_VECTORS(plan.any.input_bytes);
     plan.tiles = (unsigned)scan_tiles(scan.length);
     plan.row = {is_long ? ORDER_FAN : (int)plan.tiles, is_long ? 1 : (int)scan.blocks, warps * any->tiles};

@@ -184,6 +184,7 @@ static struct direct_plan plan_of(const struct scan_rule *rule, const struct sca
 {
     struct direct_plan plan = {};
     plan.any = scan_any_layout_plan_of(rule, scan, NULL);
+    plan.any.flip ^= instance_short_flip(rule);
     plan.columns = scan->items / scan->blocks;
     plan.packed = has_packs(rule, &plan);
     plan.coefficient = rule->coefficient;

@@ -39,9 +39,10 @@ template <class Sum, int Bytes, class Total = Sum> static constexpr struct reduc
 /* Sums of floats are kept in f64; max and min work in the type of the samples. */
 using total_f64 = any_real<double, SCAND_OPERATOR_SUM>;
 enum { REDUCER_SUM, REDUCER_MAX, REDUCER_MIN, REDUCER_SQUARES };
+/* The minimum of integers is the complement of the maximum of complements. */
 #define WHOLES(BYTES)                                                                                       \
     reducer_by<any_whole<SCAND_OPERATOR_SUM>, BYTES>(), reducer_by<any_whole<SCAND_OPERATOR_MAX>, BYTES>(), \
-        reducer_by<any_whole<SCAND_OPERATOR_MIN>, BYTES>()
+        reducer_by<any_whole<SCAND_OPERATOR_MAX>, BYTES>()
 #define REALS(T, BYTES, SQUARES, TOTAL)                                                                              \
     reducer_by<any_real<double, SCAND_OPERATOR_SUM>, BYTES>(), reducer_by<any_real<T, SCAND_OPERATOR_MAX>, BYTES>(), \
         reducer_by<any_real<T, SCAND_OPERATOR_MIN>, BYTES>(), reducer_by<SQUARES, BYTES, TOTAL>()
@@ -129,7 +130,7 @@ static struct reduce_plan plan_of(const struct scan_rows *rows, uint64_t first, 
     plan.offsets = rows->offsets ? rows->device_offsets + first : NULL;
     plan.team = 1;
     if (codec_is_integer(rule->input)) {
-        plan.flip = operator_flip(rule->op, rule->input);
+        plan.flip = operator_flip(rule->op, rule->input) ^ (rule->op == SCAND_OPERATOR_MIN ? ~UINT64_C(0) : 0);
         plan.empty = operator_empty_whole(rule->op, rule->input);
     }
     return plan;

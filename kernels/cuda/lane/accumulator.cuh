@@ -325,11 +325,11 @@ template <> struct sum_plain<any_real<float, SCAND_OPERATOR_MIN>> {
 template <class Sum> constexpr bool sum_has_plain = !std::is_same<typename sum_plain<Sum>::sum, Sum>::value;
 
 /* All rules of numbers, in the order of scan_any_layout_number: X(NAME, ..., RULE), of which RULE(operator) is Narrow,
- * and for f2 Wide. */
+ * and for f2 Wide. Of short integers the minimum is a maximum: instance_short_flip. */
 #define ANY_RULE_F32(OP)   any_real<float, OP>
 #define ANY_RULE_F64(OP)   any_real<double, OP>
 #define ANY_RULE_WHOLE(OP) any_whole<OP>
-#define ANY_RULE_SHORT(OP) any_whole<OP, uint32_t>
+#define ANY_RULE_SHORT(OP) any_whole<(OP) == SCAND_OPERATOR_MIN ? SCAND_OPERATOR_MAX : (OP), uint32_t>
 #define ANY_RULE_F2(OP)    any_f2<OP, false>, any_f2<OP, true>
 #define ANY_RULES(X)                        \
     NUMBER_OPERATORS(X, , , ANY_RULE_F32)   \

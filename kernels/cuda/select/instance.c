@@ -53,6 +53,11 @@ bool instance_is_short(const struct scan_rule *rule)
     return instance_is_32_bits(rule->input) && instance_is_32_bits(rule->output);
 }
 
+uint64_t instance_short_flip(const struct scan_rule *rule)
+{
+    return instance_is_short(rule) && rule->op == SCAND_OPERATOR_MIN ? ~UINT64_C(0) << 32 : 0;
+}
+
 bool instance_is_narrow(const struct scan_rule *rule)
 {
     return codec_class(rule->input) == SCAND_CLASS_F32 && codec_class(rule->output) == SCAND_CLASS_F32 &&
