@@ -73,10 +73,7 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
         return;
     bool present = Sum::has_identity || outside.present() || warp != (Backward ? tiles - 1 : 0);
     leaf = carry_join<Sum>({shared->carries[warp], present}, leaf);
-    if (end.partial)
-        leaf_values<Sum, Backward, Kind, Backward>(x, leaf, end.last, outside.kind());
-    else
-        leaf_values_of<Sum, Backward, Kind>(x, leaf, most, outside.kind());
+    leaf_values_of<Sum, Backward, Kind>(x, leaf, end, most, outside.kind());
     const int kind = Kind == KIND_ANY ? outside.kind() : Kind;
     const bool exclusive = kind == SCAND_KIND_EXCLUSIVE;
     if (kind == SCAND_KIND_INCLUSIVE)

@@ -97,7 +97,7 @@ DEVICE void any_cluster_values(const struct any_cluster_plan &plan, typename Sum
             x, any_cluster_factor<Sum>(plan), {{carry.sum.term}, carry.present}, leaf_end_of<Sum, Backward>(samples),
             plan.any.kind == SCAND_KIND_EXCLUSIVE);
     } else {
-        leaf_values_of<Sum, Backward, KIND_ANY>(x, carry, most, plan.any.kind);
+        leaf_values_of<Sum, Backward, KIND_ANY>(x, carry, leaf_end_of<Sum, Backward>(samples), most, plan.any.kind);
     }
 }
 

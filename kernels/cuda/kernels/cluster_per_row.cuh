@@ -163,11 +163,8 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, cluster_tiles<Sum> *me
         const bool start = first + tile == (Backward ? plan.row.tiles - 1 : 0);
         const carry<Sum> leaf = carry_join<Sum>(
             {memory->carries[number % CLUSTER_EXCHANGES][tile], Sum::has_identity || !start}, before[t]);
-        const struct leaf_end end = leaf_end_of<Sum, Backward>(samples[t]);
-        if (end.partial)
-            leaf_values<Sum, Backward, Kind, Backward>(leaves->tile[t].x, leaf, end.last, Kind);
-        else
-            leaf_values_of<Sum, Backward, Kind>(leaves->tile[t].x, leaf, most, Kind);
+        leaf_values_of<Sum, Backward, Kind>(leaves->tile[t].x, leaf, leaf_end_of<Sum, Backward>(samples[t]), most,
+                                            Kind);
         if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && start)
             leaf_zero_first<Sum, Backward>(leaves->tile[t].x, item->length, tile, Sum::value(Sum::zero()));
     }

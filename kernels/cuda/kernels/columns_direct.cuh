@@ -84,7 +84,8 @@ template <class Sum> struct direct_arithmetic {
         float most = INFINITY;
         if constexpr (sum_has_plain<Sum>)
             most = leaf_is_plain(x) ? 0.0f : most;
-        leaf_values_of<Sum, Backward, SCAND_KIND_INCLUSIVE>(x, carry, most, SCAND_KIND_INCLUSIVE);
+        leaf_values_of<Sum, Backward, SCAND_KIND_INCLUSIVE>(x, carry, {false, ORDER_LEAF - 1}, most,
+                                                            SCAND_KIND_INCLUSIVE);
         if (exclusive) {
             leaf_shift<Backward>(x, ORDER_LEAF, begin);
             leaf_zero_at<Sum>(x, first, direct_zero<Sum>(plan));

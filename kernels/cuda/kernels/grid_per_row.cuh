@@ -170,8 +170,7 @@ DEVICE typename Sum::sum grid_per_row_total(typename Sum::sample x[ORDER_LEAF], 
     if (Sum::has_identity && samples < ORDER_TILE)
         leaf_fill<Sum>(x, samples);
     struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
-    typename Sum::sum sum =
-        end.partial ? leaf_total<Sum, Backward, Backward>(x, end.last) : leaf_total<Sum, Backward, false>(x, end.last);
+    typename Sum::sum sum = leaf_total<Sum, Backward>(x, end);
     sum = group_scan<Sum, Backward>(sum, group_last<Sum>(leaves));
     if (lane_index() == (Backward ? 0 : leaves - 1))
         totals[tile] = sum;
@@ -191,10 +190,7 @@ DEVICE void grid_per_row_values(typename Sum::sample x[ORDER_LEAF], int length, 
     struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
     carry<Sum> leaf = carry_join<Sum>({carries[tile], Sum::has_identity || outer || tile != (Backward ? tiles - 1 : 0)},
                                       {before, Sum::has_identity || lane != (Backward ? leaves - 1 : 0)});
-    if (end.partial)
-        leaf_values<Sum, Backward, Kind, Backward>(x, leaf, end.last, Kind);
-    else
-        leaf_values<Sum, Backward, Kind, false>(x, leaf, end.last, Kind);
+    leaf_values<Sum, Backward, Kind>(x, leaf, end);
     if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && !outer)
         leaf_zero_first<Sum, Backward>(x, length, tile, Sum::value(Sum::zero()));
 }

@@ -77,6 +77,7 @@ template <class Sum, int Tiles, bool Backward, int Kind>
 DEVICE void warp_per_row_values(struct held_leaf<typename Sum::sample> leaves[Tiles],
                                 const typename Sum::sum sums[Tiles], struct leaf_end end, int last)
 {
+    const struct leaf_end full = {false, ORDER_LEAF - 1};
     typename Sum::sum totals[Tiles];
 #pragma unroll
     for (int met = 0; met < Tiles - 1; met++)
@@ -87,10 +88,7 @@ DEVICE void warp_per_row_values(struct held_leaf<typename Sum::sample> leaves[Ti
         carry<Sum> leaf = group_before<Sum, Backward>(sums[t], t < Tiles - 1 ? WARP - 1 : last);
         if (met > 0)
             leaf = carry_join<Sum>({warp_per_row_carry<Sum>(totals, met), true}, leaf);
-        if (t == Tiles - 1 && end.partial)
-            leaf_values<Sum, Backward, Kind, Backward>(leaves[t].x, leaf, end.last, Kind);
-        else
-            leaf_values<Sum, Backward, Kind, false>(leaves[t].x, leaf, ORDER_LEAF - 1, Kind);
+        leaf_values<Sum, Backward, Kind>(leaves[t].x, leaf, t == Tiles - 1 ? end : full);
     }
 }
 

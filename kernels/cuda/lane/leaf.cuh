@@ -125,6 +125,16 @@ DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, in
     }
 }
 
+/* The same of a leaf of a tile with such an end. */
+template <class Sum, bool Backward, int Kind>
+DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, struct leaf_end end)
+{
+    if (end.partial)
+        leaf_values<Sum, Backward, Kind, Backward>(x, carry, end.last);
+    else
+        leaf_values<Sum, Backward, Kind, false>(x, carry, ORDER_LEAF - 1);
+}
+
 /* True, in all lanes of a warp, if no sample of its leaves is a -0, which has the least bits of all integers. */
 DEVICE bool leaf_is_plain(const float x[ORDER_LEAF])
 {
@@ -135,12 +145,17 @@ DEVICE bool leaf_is_plain(const float x[ORDER_LEAF])
     return __all_sync(~0u, least != INT_MIN);
 }
 
-/* The values of a full leaf, of samples whose magnitudes add up to `most`. Where all carries of the warp are further
- * from 0, no sum is as small as the sample that is added, which takes fewer steps. `most` is 0 where leaf_is_plain, if
- * Sum has a plain one. */
+/* The values of a leaf of kind `Kind`, or of `kind` if that is KIND_ANY, of samples whose magnitudes add up to `most`.
+ * Where all carries of the warp are further from 0, no sum is as small as the sample that is added, which takes fewer
+ * steps. `most` is 0 where leaf_is_plain, if Sum has a plain one. */
 template <class Sum, bool Backward, int Kind>
-DEVICE void leaf_values_of(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, float most, int kind)
+DEVICE void leaf_values_of(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, struct leaf_end end, float most,
+                           int kind)
 {
+    if (end.partial) {
+        leaf_values<Sum, Backward, Kind, Backward>(x, carry, end.last, kind);
+        return;
+    }
     if constexpr (sum_by_f64<Sum> && Kind != KIND_ANY)
         if (__all_sync(~0u, carry.present && fabsf(carry.sum.high) >= most * BY_F64_MARGIN)) {
             leaf_values<Sum, Backward, Kind, false, true>(x, carry, ORDER_LEAF - 1);
