@@ -160,7 +160,7 @@ template <class Sum, int span, class Get> DEVICE typename Sum::sum direct_join_q
         for (int i = 0; i < span; i++)
             sums[i] = get(first + i);
         const typename Sum::sum next =
-            kogge_stone_one<Sum, span, true>(sums, [&](int i, int further) { return first + i + further < count; });
+            kogge_stone_one<Sum, span>(sums, [&](int i, int further) { return first + i + further < count; });
         if (first % (2 * span) == 0)
             half = next;
         else

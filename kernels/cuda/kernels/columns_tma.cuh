@@ -256,7 +256,7 @@ DEVICE void tma_lookback(const struct tma_plan &plan, const struct tma_item &ite
                           : tile_state_await<Sum>(tma_state<Sum>(plan, item, pass, warp, i));
     }
     __syncwarp();
-    kogge_stone_one<Sum, TMA_POLLED, true>(sums, [&](int i, int further) { return i + further < met_here; });
+    kogge_stone_one<Sum, TMA_POLLED>(sums, [&](int i, int further) { return i + further < met_here; });
     /* The further steps go across lanes, of which each has several members. */
 #pragma unroll
     for (int distance = TMA_POLLED; distance < ORDER_FAN; distance *= 2) {

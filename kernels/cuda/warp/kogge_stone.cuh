@@ -64,20 +64,16 @@ template <class Sum, bool Backward> DEVICE typename Sum::sum group_scan_rolled(t
 /*
  * The way through the network to one member's prefix alone, from the totals of up to `Count` members in registers:
  * sums[0] is that member's, sums[i] that of the i-th before it. exists(i, further): whether there is the one
- * that is so much further from the i-th. `Choose`: by selecting, not by branching.
+ * that is so much further from the i-th.
  */
-template <class Sum, int Count, bool Choose, class Exists>
+template <class Sum, int Count, class Exists>
 DEVICE typename Sum::sum kogge_stone_one(typename Sum::sum sums[Count], Exists exists)
 {
 #pragma unroll
     for (int distance = 1; distance < Count; distance *= 2)
 #pragma unroll
-        for (int i = 0; i < Count; i += 2 * distance) {
-            if (Choose)
-                sums[i] = sum_choose<Sum>(exists(i, distance), Sum::add(sums[i + distance], sums[i]), sums[i]);
-            else if (exists(i, distance))
-                sums[i] = Sum::add(sums[i + distance], sums[i]);
-        }
+        for (int i = 0; i < Count; i += 2 * distance)
+            sums[i] = sum_choose<Sum>(exists(i, distance), Sum::add(sums[i + distance], sums[i]), sums[i]);
     return sums[0];
 }
 
