@@ -1,6 +1,6 @@
 /*
  * Rows of at most two tiles, one right after the other in memory, sums of f32 samples of which a lane has one leaf at a
- * time. As in warp_per_rows.cuh a warp takes as many rows as fill some tiles of lanes, but one tile after the other:
+ * time. As in warp_per_row.cuh a warp takes as many rows as fill some tiles of lanes, but one tile after the other:
  * samples stay in shared memory where they came to, and each pass goes through them once. A row may go on in the next
  * tile of lanes, so that few lanes have none: of 300 samples, 19 leaves, 5 rows take 95 of 96 lanes.
  *
@@ -15,7 +15,7 @@
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 #include "kernels/cuda/warp/packed_rows.cuh"
-#include "kernels/cuda/warp/tile_io.cuh"
+#include "kernels/cuda/warp/stretch_io.cuh"
 
 #define WARP_PER_ROWS_SERIAL_WARPS 4                 /* warps of a thread block */
 #define WARP_PER_ROWS_SERIAL_TILES SCAN_SERIAL_TILES /* of lanes, that a warp's rows fill at most */
@@ -25,14 +25,6 @@
 #define SERIAL_SMEM   (SERIAL_LEVELS + LINES_SMEM(WARP_PER_ROWS_SERIAL_TILES))
 
 #define WARP_PER_ROWS_SERIAL_BYTES (WARP_PER_ROWS_SERIAL_WARPS * SERIAL_SMEM * VEC16_BYTES)
-
-/* A pass over a warp's rows. */
-struct serial_pass {
-    uint4 *vectors;
-    int first; /* the first sample there */
-    bool backward;
-    bool whole_vectors; /* every leaf begins and ends with a vector */
-};
 
 /* A lane's leaf. */
 struct serial_leaf {
@@ -57,7 +49,7 @@ DEVICE int serial_split(const struct packed_rows &plan, bool backward)
     return beyond <= 0 ? plan.leaves : backward ? beyond : ORDER_FAN;
 }
 
-DEVICE struct serial_leaf serial_leaf_of(const struct packed_rows &plan, const struct serial_pass &pass, int tile)
+DEVICE struct serial_leaf serial_leaf_of(const struct packed_rows &plan, const struct stretch &pass, int tile)
 {
     const int index = tile * WARP + lane_index(), met = index * plan.inverse >> 16,
               split = serial_split(plan, pass.backward);
@@ -70,112 +62,6 @@ DEVICE struct serial_leaf serial_leaf_of(const struct packed_rows &plan, const s
         leaf.begin = pass.first + row * plan.length + number * ORDER_LEAF + (pass.backward ? leaf.samples - 1 : 0);
     }
     return leaf;
-}
-
-/* A vector's samples in the order of a pass. */
-DEVICE void serial_turn(bool backward, float x[4])
-{
-    const float a = x[0], b = x[1], c = x[2], d = x[3];
-    x[0] = backward ? d : a;
-    x[1] = backward ? c : b;
-    x[2] = backward ? b : c;
-    x[3] = backward ? a : d;
-}
-
-/* The vector `j` from the one that a leaf begins in, in the order of a pass. */
-DEVICE uint4 *serial_vec16(const struct serial_pass &pass, int begin, int j)
-{
-    return &pass.vectors[swizzle<float>(begin / 4 + (pass.backward ? -j : j))];
-}
-
-DEVICE void serial_get(const struct serial_pass &pass, int begin, int j, float x[4])
-{
-    vec16_get(serial_vec16(pass, begin, j), x);
-    serial_turn(pass.backward, x);
-}
-
-DEVICE void serial_put(const struct serial_pass &pass, int begin, int j, const float x[4])
-{
-    float turned[4] = {x[0], x[1], x[2], x[3]};
-    serial_turn(pass.backward, turned);
-    vec16_put(serial_vec16(pass, begin, j), turned);
-}
-
-/* Samples of its first vector that a pass meets before a leaf. */
-DEVICE int serial_shift(const struct serial_pass &pass, int begin)
-{
-    return (pass.backward ? ~begin : begin) & 3;
-}
-
-/* A leaf of which a pass meets `begin` first; the samples after its last one are any. */
-DEVICE void serial_read(const struct serial_pass &pass, int begin, float x[ORDER_LEAF])
-{
-    if (pass.whole_vectors) {
-#pragma unroll
-        for (int j = 0; j < ORDER_LEAF / 4; j++)
-            serial_get(pass, begin, j, &x[4 * j]);
-        return;
-    }
-    const int shift = serial_shift(pass, begin);
-    const bool by_one = shift & 1, by_two = shift & 2;
-    float from[ORDER_LEAF + 4];
-#pragma unroll
-    for (int j = 0; j <= ORDER_LEAF / 4; j++)
-        serial_get(pass, begin, j, &from[4 * j]);
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF + 2; i++)
-        from[i] = by_one ? from[i + 1] : from[i];
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = by_two ? from[i + 2] : from[i];
-}
-
-/* Writes the values of a leaf that begins anywhere. First all lanes write whole vectors, also those in which the next
- * leaf begins, but not their first ones. Of these they write their samples then. What the last lane's leaf ends in may
- * have samples that are yet to be read, or results, which are kept. */
-DEVICE void serial_write_across(const struct serial_pass &pass, int begin, int samples, const float x[ORDER_LEAF])
-{
-    const int shift = serial_shift(pass, begin), end = shift + samples, last = ORDER_LEAF - 1;
-    const bool by_one = shift & 1, by_two = shift & 2, shared = lane_index() == WARP - 1 && samples > 0;
-    float once[ORDER_LEAF + 1], to[ORDER_LEAF + 4];
-    uint4 kept = {};
-    if (shared)
-        kept = *serial_vec16(pass, begin, end / 4);
-#pragma unroll
-    for (int i = 0; i <= last + 1; i++)
-        once[i] = by_one ? x[max(i - 1, 0)] : x[min(i, last)];
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF + 4; i++)
-        to[i] = by_two ? once[min(max(i - 2, 0), last + 1)] : once[min(i, last + 1)];
-    __syncwarp();
-#pragma unroll
-    for (int j = 1; j <= ORDER_LEAF / 4; j++)
-        if (4 * j < end)
-            serial_put(pass, begin, j, &to[4 * j]);
-    __syncwarp();
-    float *head = (float *)serial_vec16(pass, begin, 0), *tail = (float *)serial_vec16(pass, begin, end / 4);
-    const float old[4] = {__uint_as_float(kept.x), __uint_as_float(kept.y), __uint_as_float(kept.z),
-                          __uint_as_float(kept.w)};
-    const int turn = pass.backward ? 3 : 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        if (i >= shift && i < end)
-            head[i ^ turn] = to[i];
-        if (shared && (i ^ turn) >= end % 4)
-            tail[i] = old[i];
-    }
-}
-
-DEVICE void serial_write(const struct serial_pass &pass, int begin, int samples, const float x[ORDER_LEAF])
-{
-    if (!pass.whole_vectors) {
-        serial_write_across(pass, begin, samples, x);
-        return;
-    }
-#pragma unroll
-    for (int j = 0; j < ORDER_LEAF / 4; j++)
-        if (4 * j < samples)
-            serial_put(pass, begin, j, &x[4 * j]);
 }
 
 /* The place of what lane `lane` of a tile has before the step of a distance, if the next tile's lanes join it. */
@@ -243,7 +129,7 @@ DEVICE bool serial_prefixes_by_f64(const float x[ORDER_LEAF], int leaves, int po
 /* The inclusive prefixes of the totals of a tile's leaves, each in its own tile of order 1, go to met->prefix. */
 template <class Sum>
 DEVICE void serial_prefixes(const typename Sum::sample x[ORDER_LEAF], const struct packed_rows &plan,
-                            const struct serial_pass &pass, int tile, const struct serial_leaf &leaf,
+                            const struct stretch &pass, int tile, const struct serial_leaf &leaf,
                             typename Sum::sum *levels, struct serial_met<Sum> *met)
 {
     if constexpr (sum_by_f64<Sum>)
@@ -277,13 +163,13 @@ DEVICE carry<Sum> serial_carry(const struct packed_rows &plan, const struct seri
 }
 
 template <class Sum, int Kind>
-DEVICE void serial_tile(const struct packed_rows &plan, const struct serial_pass &pass, int tile,
-                        typename Sum::sum *levels, struct serial_met<Sum> *met)
+DEVICE void serial_tile(const struct packed_rows &plan, const struct stretch &pass, int tile, typename Sum::sum *levels,
+                        struct serial_met<Sum> *met)
 {
     const struct serial_leaf leaf = serial_leaf_of(plan, pass, tile);
     float samples[ORDER_LEAF];
     typename Sum::sample x[ORDER_LEAF];
-    serial_read(pass, leaf.begin, samples);
+    stretch_read(pass, leaf.begin, samples);
     leaf_pin(samples);
     __syncwarp();
 #pragma unroll
@@ -299,7 +185,7 @@ DEVICE void serial_tile(const struct packed_rows &plan, const struct serial_pass
     if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && leaf.number == 0)
         x[0] = Sum::value(Sum::zero());
     leaf_results<Sum>(x, samples);
-    serial_write(pass, leaf.begin, leaf.samples, samples);
+    stretch_write<true>(pass, leaf.begin, leaf.samples, samples);
     __syncwarp();
 }
 
@@ -310,7 +196,7 @@ DEVICE void serial_passes(const struct packed_rows &plan, uint4 *vectors, int fi
     const int tiles = (plan.rows_at_once * plan.leaves + WARP - 1) / WARP;
 #pragma unroll 1
     for (int i = 0; i < plan.pass_count; i++) {
-        const struct serial_pass pass = {vectors, first, plan.backward[i], (first | plan.length) % 4 == 0};
+        const struct stretch pass = {vectors, first, plan.backward[i], (first | plan.length) % 4 == 0};
         struct serial_met<Sum> met = {
             Sum::zero(), {~0u, 0.0f}, !pass.backward || plan.length % ORDER_LEAF != 1
         };
