@@ -104,31 +104,22 @@ DEVICE void cluster_read(const struct cluster_plan &plan, const struct scan_item
     }
 }
 
-/* Inclusive prefixes of the totals of the leaves of a warp's tiles, side by side. */
+/* Inclusive prefixes of the totals of the leaves of a warp's tiles, as tiles_prefixes. */
 template <class Sum, bool Backward>
-DEVICE void cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int samples[], float *most,
-                             struct cluster_sums<Sum> *sums)
+DEVICE float cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int samples[],
+                              struct cluster_sums<Sum> *sums)
 {
-    *most = INFINITY;
-    if constexpr (sum_by_f64<Sum>) {
-        struct by_f64_range range = {~0u, 0.0f};
-        double totals[CLUSTER_TILES];
-        bool alone = false; /* a sample */
-#pragma unroll
-        for (int t = 0; t < CLUSTER_TILES; t++) {
-            alone |= Backward && samples[t] % ORDER_LEAF == 1;
-            totals[t] = by_f64_total(leaves.tile[t].x, &range);
-        }
-        if (!alone && by_f64_scan<CLUSTER_TILES, Backward>(totals, range, sums->tile)) {
-            *most = range.most;
-            return;
-        }
-    }
+    bool alone = false;
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++)
-        sums->tile[t] = leaf_total<Sum, Backward>(leaves.tile[t].x, leaf_end_of<Sum, Backward>(samples[t]));
-    kogge_stone<Sum, Backward, CLUSTER_TILES>(
-        sums->tile, [&](int t) { return group_last<Sum>((int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF)); });
+        alone |= Backward && samples[t] % ORDER_LEAF == 1;
+    return tiles_prefixes<Sum, CLUSTER_TILES, Backward>(
+        leaves.tile, [&](int t) { return leaf_end_of<Sum, Backward>(samples[t]); }, alone, sums->tile,
+        [&](auto sum, auto *totals) {
+            kogge_stone<decltype(sum), Backward, CLUSTER_TILES>(totals, [&](int t) {
+                return group_last<decltype(sum)>((int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF));
+            });
+        });
 }
 
 /* One pass over this thread block's part of a row. */
@@ -139,14 +130,13 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, cluster_tiles<Sum> *me
     const int first = cluster_rank() * plan.row.here;
     struct cluster_sums<Sum> sums;
     int samples[CLUSTER_TILES];
-    float most;
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
         samples[t] = tile_samples(item->length, cluster_tile(warp, t));
         if (samples[t] < ORDER_TILE && (Sum::has_identity || sum_by_f64<Sum>))
             leaf_fill<Sum>(leaves->tile[t].x, samples[t]);
     }
-    cluster_prefixes<Sum, Backward>(*leaves, samples, &most, &sums);
+    const float most = cluster_prefixes<Sum, Backward>(*leaves, samples, &sums);
     carry<Sum> before[CLUSTER_TILES];
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {

@@ -101,13 +101,6 @@ DEVICE bool by_f64_scan(const double sums[Tiles], struct by_f64_range range, str
     return __all_sync(~0u, exact);
 }
 
-template <int Tiles, bool Backward>
-DEVICE bool by_f64_scan(double sums[Tiles], struct by_f64_range range, struct f2 prefixes[Tiles])
-{
-    return by_f64_scan<Tiles>(sums, range, prefixes,
-                              [&] { kogge_stone<sum_f64, Backward, Tiles>(sums, [](int) { return WARP - 1; }); });
-}
-
 /* The value of the leaf that a pass meets `distance` leaves before this lane's leaf of a tile, in this tile or in the
  * tile before; any value for the first leaves that the pass meets. */
 template <int Tiles, bool Backward, class T>

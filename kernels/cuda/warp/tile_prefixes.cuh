@@ -13,7 +13,7 @@ template <bool Backward> DEVICE bool tile_prefixes_by_f64(const float x[ORDER_LE
     struct by_f64_range range = {~0u, 0.0f};
     double sum = by_f64_total(x, &range);
     *most = range.most;
-    return by_f64_scan<1, Backward>(&sum, range, prefix);
+    return by_f64_scan<1>(&sum, range, prefix, [&] { sum = group_scan<sum_f64, Backward>(sum, WARP - 1); });
 }
 
 /* The inclusive prefixes of the totals of a tile's leaves, of which the last one has `samples` % 16. What lies beyond
@@ -35,6 +35,29 @@ DEVICE typename Sum::sum tile_prefixes(const typename Sum::sample x[ORDER_LEAF],
     *most = INFINITY;
     return group_scan<Sum, Backward>(leaf_total<Sum, Backward>(x, end),
                                      group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF)));
+}
+
+/* The same for some tiles side by side: end(t) is the end of tile t, scan(sum, totals) the network of an accumulator
+ * over their leaves. `alone`: the last leaf of one of them is a sample alone. Returns `most`. */
+template <class Sum, int Tiles, bool Backward, class End, class Scan>
+DEVICE float tiles_prefixes(const struct held_leaf<typename Sum::sample> leaves[Tiles], End end, bool alone,
+                            typename Sum::sum sums[Tiles], Scan scan)
+{
+    if constexpr (sum_by_f64<Sum>)
+        if (!alone) {
+            struct by_f64_range range = {~0u, 0.0f};
+            double totals[Tiles];
+#pragma unroll
+            for (int t = 0; t < Tiles; t++)
+                totals[t] = by_f64_total(leaves[t].x, &range);
+            if (by_f64_scan<Tiles>(totals, range, sums, [&] { scan(sum_f64(), totals); }))
+                return range.most;
+        }
+#pragma unroll
+    for (int t = 0; t < Tiles; t++)
+        sums[t] = leaf_total<Sum, Backward>(leaves[t].x, end(t));
+    scan(Sum(), sums);
+    return INFINITY;
 }
 
 #endif
