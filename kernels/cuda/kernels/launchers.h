@@ -37,7 +37,6 @@ struct scan_call {
     X(reduce)             \
     X(thread_per_row)     \
     X(warp_per_row)       \
-    X(warp_per_rows)      \
     X(warp_per_rows_serial)
 
 /* Each launcher loads its kernels on the current device, as far as that has room for them, and queues the scan of a

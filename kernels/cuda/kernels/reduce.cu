@@ -148,7 +148,7 @@ static cudaError_t short_run(const struct scan_device *device, const struct redu
                              cudaStream_t stream)
 {
     struct packed_rows *rows = &plan->rows_at_once;
-    *rows = packed_rows_of(&plan->scan, reducer->bytes);
+    *rows = packed_rows_of(&plan->scan);
     rows->rows_at_once = ORDER_FAN / rows->leaves;
     uint64_t iterations = scan_parts(rows->rows, (uint64_t)rows->rows_at_once);
     void *arguments[] = {plan};

@@ -2,43 +2,33 @@
 
 #include "kernels/cuda/kernels/launchers.h"
 
-#define TILES_MAX 3
-
-template <class Sum, int Tiles, int Kind> static constexpr struct scan_resident_kernel kernel_by()
+template <class Rows, int Kind> static constexpr struct scan_resident_kernel kernel_by()
 {
-    const int rows = warp_per_row_rows<Sum, Tiles>;
-    return {(const void *)warp_per_row_kernel<Sum, Tiles, Kind>, WARP_PER_ROW_WARPS,
-            (size_t)WARP_PER_ROW_WARPS * 2 * rows * LINES_SMEM(Tiles) * VEC16_BYTES, rows * Tiles * ORDER_FAN};
+    return {(const void *)warp_per_row_kernel<Rows, Kind>, WARP_PER_ROW_WARPS, warp_per_row_bytes<Rows>,
+            Rows::tiles * ORDER_FAN};
 }
 
-/* Kernels by tiles. */
-#define X(SUM, KIND, TILES) kernel_by<SUM, TILES, KIND>(),
-static struct scan_resident_kernel kernels[TILES_MAX][SCAN_SUMS] = {
-    {SUM_RULES(X, 1)}, {SUM_RULES(X, 2)}, {SUM_RULES(X, 3)}};
-#undef X
+/* Kernels of packed rows, and of others by their tiles. */
+#define APART(SUM, KIND, TILES) kernel_by<rows_apart<SUM, TILES>, KIND>(),
+#define PACKED(SUM, KIND, NONE) kernel_by<rows_packed<SUM, rows_packed_tiles<SUM, KIND>>, KIND>(),
+static struct scan_resident_kernel kernels[4][SCAN_SUMS] = {
+    {SUM_RULES(PACKED, )}, {SUM_RULES(APART, 1)}, {SUM_RULES(APART, 2)}, {SUM_RULES(APART, 3)}};
+#undef APART
+#undef PACKED
 
 cudaError_t scan_warp_per_row_load(struct scan_device *device)
 {
-    return scan_resident_load(device, kernels[0], TILES_MAX * SCAN_SUMS);
+    return scan_resident_load(device, kernels[0], 4 * SCAN_SUMS);
 }
 
 cudaError_t scan_warp_per_row(const struct scan_call *call)
 {
     const struct scan_plan *scan = &call->plan;
-    const int tiles = (int)scan_tiles(scan->length);
-    const struct scan_resident_kernel *kernel = &kernels[tiles - 1][scan_sum_number(&call->rows->rule)];
-    struct warp_per_row_plan plan = {};
-    plan.input_stride = scan->input.outer_strides[0];
-    plan.output_stride = scan->output.outer_strides[0];
-    plan.input = scan->input.base + (int64_t)scan->first_row * plan.input_stride;
-    plan.output = scan->output.base + (int64_t)scan->first_row * plan.output_stride;
-    plan.rows = scan->items;
-    plan.length = (int)scan->length;
-    plan.pass_count = scan->pass_count;
-    memcpy(plan.backward, scan->backward, sizeof(plan.backward));
-    plan.intermediate_f32 = scan->intermediate_f32;
-    plan.input_form = scan->input_form;
-    plan.output_form = scan->output_form;
-    return scan_resident_launch(call->device, kernel, &plan, &plan.queue, plan.rows,
-                                kernel->leaves / (tiles * ORDER_FAN), call->stream);
+    const bool packed = call->path == SELECT_WARP_PER_ROWS;
+    const int tiles = packed ? 0 : (int)scan_tiles(scan->length);
+    const struct scan_resident_kernel *kernel = &kernels[tiles][scan_sum_number(&call->rows->rule)];
+    struct warp_per_row_plan plan = {packed_rows_of(scan), scan->input.outer_strides[0], scan->output.outer_strides[0],
+                                     scan->input_form, scan->output_form};
+    plan.rows_at_once = kernel->leaves / (packed ? plan.leaves : tiles * ORDER_FAN);
+    return scan_resident_launch(call->device, kernel, &plan, &plan.queue, plan.rows, plan.rows_at_once, call->stream);
 }

@@ -1,189 +1,329 @@
 /*
- * Rows of few tiles, sums of 4-byte samples into 4 bytes, contiguous but wherever they begin, so that there may be
- * headers between them. A warp takes a whole row, or two of one tile, with all tiles in registers: no warp waits for
- * another, and while one tile waits for what it has begun, there are the others' instructions. Rows travel as tiles do
- * (tile_io.cuh), the next ones while some are computed, but in requests that begin where lines of device memory do.
+ * Rows of few tiles, sums of 4-byte samples into 4 bytes. A warp takes a row, or several at a time, and meets no other:
+ * it holds a leaf of each of some tiles in each lane, from the load to the store. While one tile waits for what it has
+ * begun, there are the others' instructions. Samples travel from line to line of device memory (tile_io.cuh), those of
+ * the next rows while these are computed.
+ *
+ * A struct Rows says which leaves a lane has, how they come and go (fetch, read, write), and what a pass makes of them:
+ *
+ *   rows_apart    rows of up to three tiles that begin anywhere, so that there may be headers between them. A warp
+ *                 takes one, or two of one tile, and each begins with a tile;
+ *   rows_packed   rows of up to a tile that lie one right after the other, in memory and in the warp's tiles, where one
+ *                 may go on in the next tile. So fewer lanes have no leaf: of 300 samples, 19 leaves, 5 rows take 95
+ *                 of 96 lanes, where alone each would leave 13 of 32 idle.
  */
 #ifndef KERNELS_CUDA_KERNELS_WARP_PER_ROW_CUH
 #define KERNELS_CUDA_KERNELS_WARP_PER_ROW_CUH
 
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
-#include "kernels/cuda/warp/tile_io.cuh"
+#include "kernels/cuda/warp/packed_rows.cuh"
+#include "kernels/cuda/warp/stretch_io.cuh"
 #include "kernels/cuda/warp/tile_prefixes.cuh"
 
 #define WARP_PER_ROW_WARPS 4 /* warps of a thread block */
 
-/* Rows that a warp takes at once: one tile alone has little to do while it waits. Two of f2 are more instructions than
- * warps that meet nobody find in the cache. */
-template <class Sum, int Tiles> constexpr int warp_per_row_rows = Tiles == 1 && Sum::has_identity ? 2 : 1;
-
-struct warp_per_row_plan {
-    const char *input; /* the first row */
-    char *output;
-    int64_t input_stride, output_stride; /* from row to row */
-    uint64_t rows;
-    int length;
-    int pass_count;
-    bool backward[SCAND_PASSES_MAX];
-    bool intermediate_f32;
-    enum scand_dtype input_form, output_form; /* forms of 4 bytes */
-    struct work_queue *queue;
+struct warp_per_row_plan : packed_rows {
+    /* Of rows apart: from row to row, and forms of 4 bytes. */
+    int64_t input_stride, output_stride;
+    enum scand_dtype input_form, output_form;
 };
 
-/* Starts the copies of the rows of a warp's iteration. */
-template <int Rows, int Tiles>
-DEVICE void warp_per_row_fetch(const struct warp_per_row_plan &plan, uint64_t iteration, uint4 *vectors)
-{
-#pragma unroll
-    for (int r = 0; r < Rows; r++) {
-        const uint64_t row = iteration * Rows + r;
-        if (row < plan.rows)
-            fetch_lines<Tiles>(vectors + r * LINES_SMEM(Tiles), plan.input + (int64_t)row * plan.input_stride,
-                               plan.length);
+/*
+ * Rows apart, of more than Each - 1 tiles and at most Each.
+ */
+template <class Sum, int Each> struct rows_apart {
+    using accumulator = Sum;
+    /* One tile alone has little to do while it waits. Two of f2 are more instructions than warps that meet nobody find
+     * in the cache. */
+    static const int rows = Each == 1 && Sum::has_identity ? 2 : 1;
+    static const int tiles = rows * Each, smem = rows * LINES_SMEM(Each);
+
+    /* Registers: an SM has shared memory for 16 warps of three tiles, and 24 of two. Exclusive passes take more. */
+    static constexpr int registers(int kind)
+    {
+        const bool exclusive = kind == SCAND_KIND_EXCLUSIVE;
+        if (exclusive && sizeof(typename Sum::sample) == 8)
+            return tiles == 3 ? 192 : 128;
+        return tiles == 3 ? 128 : 56 + 24 * (tiles - 1) + 8 * exclusive;
     }
-    __pipeline_commit();
-}
 
-/* Inclusive prefixes of the totals of each tile's leaves. A row's last tile has `samples`, and `last` is its last leaf,
- * or lane. */
-template <class Sum, int Rows, int Tiles, bool Backward>
-DEVICE void warp_per_row_prefixes(const struct held_leaf<typename Sum::sample> leaves[Rows * Tiles],
-                                  struct leaf_end end, int samples, int last, typename Sum::sum sums[Rows * Tiles])
-{
-    if constexpr (Sum::has_identity) {
-#pragma unroll
-        for (int t = 0; t < Rows * Tiles; t++)
-            sums[t] = leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
-        kogge_stone<Sum, Backward, Rows * Tiles>(sums, [&](int t) { return t % Tiles == Tiles - 1 ? last : WARP - 1; });
-    } else {
-        const struct leaf_end full = {false, ORDER_LEAF - 1};
-        float most;
-#pragma unroll
-        for (int t = 0; t < Rows * Tiles; t++)
-            sums[t] = t % Tiles == Tiles - 1 ? tile_prefixes<Sum, Backward>(leaves[t].x, end, samples, &most)
-                                             : tile_prefixes<Sum, Backward>(leaves[t].x, full, ORDER_TILE, &most);
+    DEVICE uint64_t first(const struct warp_per_row_plan &, uint64_t iteration)
+    {
+        return iteration * rows;
     }
-}
 
-/* The carry into the tile that a pass meets after `met` others: what the network makes of up to two totals. */
-template <class Sum> DEVICE typename Sum::sum warp_per_row_carry(const typename Sum::sum totals[], int met)
-{
-    return met == 1 ? totals[0] : Sum::add(totals[0], totals[1]);
-}
-
-/* The values of a row, from the inclusive prefixes of its tiles' leaves. */
-template <class Sum, int Tiles, bool Backward, int Kind>
-DEVICE void warp_per_row_values(struct held_leaf<typename Sum::sample> leaves[Tiles],
-                                const typename Sum::sum sums[Tiles], struct leaf_end end, int last)
-{
-    const struct leaf_end full = {false, ORDER_LEAF - 1};
-    typename Sum::sum totals[Tiles];
+    DEVICE void fetch(const struct warp_per_row_plan &plan, uint64_t iteration, uint4 *vectors)
+    {
 #pragma unroll
-    for (int met = 0; met < Tiles - 1; met++)
-        totals[met] = lane_value(sums[Backward ? Tiles - 1 - met : met], Backward ? 0 : WARP - 1);
-#pragma unroll
-    for (int t = 0; t < Tiles; t++) {
-        const int met = Backward ? Tiles - 1 - t : t;
-        carry<Sum> leaf = group_before<Sum, Backward>(sums[t], t < Tiles - 1 ? WARP - 1 : last);
-        if (met > 0)
-            leaf = carry_join<Sum>({warp_per_row_carry<Sum>(totals, met), true}, leaf);
-        leaf_values<Sum, Backward, Kind>(leaves[t].x, leaf, t == Tiles - 1 ? end : full);
+        for (int r = 0; r < rows; r++) {
+            const uint64_t row = iteration * rows + r;
+            if (row < plan.rows)
+                fetch_lines<Each>(vectors + r * LINES_SMEM(Each), plan.input + (int64_t)row * plan.input_stride,
+                                  plan.length);
+        }
     }
-}
 
-template <class Sum, int Rows, int Tiles, bool Backward, int Kind>
-DEVICE void warp_per_row_pass(struct held_leaf<typename Sum::sample> leaves[Rows * Tiles], int length)
-{
-    const int samples = length - (Tiles - 1) * ORDER_TILE;
-    const int last = group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF));
-    const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
-    typename Sum::sum sums[Rows * Tiles];
-    /* Forward, nobody listens to what comes after a row, but exact sums tell large from small. */
-    if ((sum_by_f64<Sum> || (Sum::has_identity && Backward)) && samples < ORDER_TILE)
+    DEVICE void read(const struct warp_per_row_plan &plan, uint64_t iteration, uint4 *vectors,
+                     struct held_leaf<float> samples[tiles])
+    {
 #pragma unroll
-        for (int t = Tiles - 1; t < Rows * Tiles; t += Tiles)
-            leaf_fill<Sum>(leaves[t].x, samples);
-    warp_per_row_prefixes<Sum, Rows, Tiles, Backward>(leaves, end, samples, last, sums);
-#pragma unroll
-    for (int t = 0; t < Rows * Tiles; t += Tiles) {
-        warp_per_row_values<Sum, Tiles, Backward, Kind>(&leaves[t], &sums[t], end, last);
-        if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity)
-            leaf_zero_first<Sum, Backward>(leaves[t + (Backward ? Tiles - 1 : 0)].x, length, Backward ? Tiles - 1 : 0,
-                                           Sum::value(Sum::zero()));
+        for (int t = 0; t < tiles; t++) {
+            const char *source = plan.input + (int64_t)(iteration * rows + t / Each) * plan.input_stride;
+            leaf_read_at(vectors + t / Each * LINES_SMEM(Each) + t % Each * TILE_VECTORS,
+                         vectors_in_line(source) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(source),
+                         samples[t].x);
+            leaf_decode(plan.input_form, samples[t].x);
+        }
     }
-}
 
-template <class Sum, int Rows, int Tiles, int Kind>
+    DEVICE void write(const struct warp_per_row_plan &plan, uint64_t iteration, uint4 *vectors,
+                      struct held_leaf<float> results[tiles])
+    {
+#pragma unroll
+        for (int t = 0; t < tiles; t++)
+            leaf_encode(plan.output_form, results[t].x);
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            if (iteration * rows + r < plan.rows)
+                tiles_write<Each>(vectors + r * LINES_SMEM(Each),
+                                  plan.output + (int64_t)(iteration * rows + r) * plan.output_stride, plan.length,
+                                  &results[r * Each]);
+    }
+
+    /* The inclusive prefixes of the totals of each tile's leaves. A row's last tile has `samples`. */
+    template <bool Backward>
+    DEVICE void prefixes(const struct held_leaf<typename Sum::sample> leaves[tiles], int samples,
+                         typename Sum::sum sums[tiles])
+    {
+        if constexpr (Sum::has_identity) {
+#pragma unroll
+            for (int t = 0; t < tiles; t++)
+                sums[t] = leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
+            kogge_stone<Sum, Backward, tiles>(sums, [](int) { return WARP - 1; });
+        } else {
+#pragma unroll
+            for (int t = 0; t < tiles; t++) {
+                const int there = t < tiles - 1 ? ORDER_TILE : samples;
+                float most;
+                sums[t] = tile_prefixes<Sum, Backward>(leaves[t].x, leaf_end_of<Sum, Backward>(there), there, &most);
+            }
+        }
+    }
+
+    /* The values of a row whose last tile has `samples`, from the inclusive prefixes of its tiles' leaves. Into a tile
+     * there is what the network makes of up to two totals. */
+    template <bool Backward, int Kind>
+    DEVICE void values(struct held_leaf<typename Sum::sample> leaves[Each], int samples,
+                       const typename Sum::sum sums[Each])
+    {
+        typename Sum::sum totals[Each], both = Sum::identity();
+#pragma unroll
+        for (int met = 0; met < Each - 1; met++)
+            totals[met] = lane_value(sums[Backward ? Each - 1 - met : met], Backward ? 0 : WARP - 1);
+        if (Each > 2)
+            both = Sum::add(totals[0], totals[Each - 2]);
+#pragma unroll
+        for (int t = 0; t < Each; t++) {
+            const int met = Backward ? Each - 1 - t : t, there = t < Each - 1 ? ORDER_TILE : samples;
+            const int last = group_last<Sum>((int)((there + ORDER_LEAF - 1u) / ORDER_LEAF));
+            carry<Sum> leaf = group_before<Sum, Backward>(sums[t], last);
+            if (met > 0)
+                leaf = carry_join<Sum>({met == 1 ? totals[0] : both, true}, leaf);
+            leaf_values<Sum, Backward, Kind>(leaves[t].x, leaf, leaf_end_of<Sum, Backward>(there));
+        }
+    }
+
+    template <bool Backward, int Kind>
+    DEVICE void pass(const struct warp_per_row_plan &plan, struct held_leaf<typename Sum::sample> leaves[tiles])
+    {
+        const int samples = plan.length - (Each - 1) * ORDER_TILE; /* of the last tile */
+        typename Sum::sum sums[tiles];
+        /* Forward, nobody listens to what comes after a row, but exact sums tell large from small. */
+        if ((sum_by_f64<Sum> || (Sum::has_identity && Backward)) && samples < ORDER_TILE)
+#pragma unroll
+            for (int t = Each - 1; t < tiles; t += Each)
+                leaf_fill<Sum>(leaves[t].x, samples);
+        prefixes<Backward>(leaves, samples, sums);
+#pragma unroll
+        for (int t = 0; t < tiles; t += Each) {
+            values<Backward, Kind>(&leaves[t], samples, &sums[t]);
+            if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity)
+                leaf_zero_first<Sum, Backward>(leaves[t + (Backward ? Each - 1 : 0)].x, plan.length,
+                                               Backward ? Each - 1 : 0, Sum::value(Sum::zero()));
+        }
+    }
+};
+
+/*
+ * Packed rows, plan.rows_at_once of them.
+ */
+template <class Sum, int Tiles> struct rows_packed {
+    using accumulator = Sum;
+    static const int tiles = Tiles, smem = LINES_SMEM(Tiles);
+    static const bool lines = Sum::has_identity; /* f2 has no instructions to spare */
+
+    /* Registers: with 128 an SM holds 16 warps, as many as its shared memory suffices for with three tiles; with 64 it
+     * holds 32. */
+    static constexpr int registers(int)
+    {
+        return Tiles > 1 ? 128 : sizeof(typename Sum::sample) == 8 ? 80 : 64;
+    }
+
+    DEVICE uint64_t first(const struct warp_per_row_plan &plan, uint64_t iteration)
+    {
+        return iteration * plan.rows_at_once;
+    }
+
+    DEVICE void fetch(const struct warp_per_row_plan &plan, uint64_t iteration, uint4 *vectors)
+    {
+        const int samples = packed_count(plan, iteration) * plan.length;
+        const char *source = plan.input + packed_offset(plan, iteration);
+        if (samples > 0 && lines)
+            fetch_lines<Tiles, 0>(vectors, source, samples);
+        else if (samples > 0)
+            fetch_vectors(vectors, source, shift_of<float>(source), samples);
+    }
+
+    /* The samples, or results, of an iteration in shared memory. */
+    DEVICE struct stretch stretch_of(const struct warp_per_row_plan &plan, uint4 *vectors, const char *address)
+    {
+        const int first = lines ? word_in_line(address) : shift_of<float>(address);
+        return {vectors, first, false, (first | plan.length) % 4 == 0};
+    }
+
+    DEVICE void read(const struct warp_per_row_plan &plan, uint64_t iteration, uint4 *vectors,
+                     struct held_leaf<float> samples[Tiles])
+    {
+        const struct stretch stretch = stretch_of(plan, vectors, plan.input + packed_offset(plan, iteration));
+#pragma unroll
+        for (int t = 0; t < Tiles; t++)
+            stretch_read(stretch, stretch.first + packed_leaf_of(plan, t, plan.rows_at_once).first, samples[t].x);
+    }
+
+    DEVICE void write(const struct warp_per_row_plan &plan, uint64_t iteration, uint4 *vectors,
+                      const struct held_leaf<float> results[Tiles])
+    {
+        char *target = plan.output + packed_offset(plan, iteration);
+        const struct stretch stretch = stretch_of(plan, vectors, target);
+#pragma unroll
+        for (int t = 0; t < Tiles; t++) {
+            const struct packed_leaf leaf = packed_leaf_of(plan, t, plan.rows_at_once);
+            stretch_write<false>(stretch, stretch.first + leaf.first, leaf.samples, results[t].x);
+        }
+        __syncwarp();
+        const int count = packed_count(plan, iteration) * plan.length;
+        if (lines)
+            drain_lines<Tiles, 0>(vectors, target, count);
+        else
+            packed_drain(vectors, target, shift_of<float>(target), count);
+        __syncwarp();
+    }
+
+    /* Makes absent what last leaves, of `rest` samples, lack. */
+    DEVICE void fill(struct held_leaf<typename Sum::sample> leaves[Tiles], const struct leaf_end ends[Tiles], int rest)
+    {
+#pragma unroll
+        for (int i = ORDER_LEAF - 1; i > 0; i--) {
+            if (i < rest)
+                break;
+#pragma unroll
+            for (int t = 0; t < Tiles; t++)
+                leaves[t].x[i] = i > ends[t].last ? Sum::absent() : leaves[t].x[i];
+        }
+    }
+
+    template <bool Backward, int Kind>
+    DEVICE void pass(const struct warp_per_row_plan &plan, struct held_leaf<typename Sum::sample> leaves[Tiles])
+    {
+        const int rest = plan.length % ORDER_LEAF;
+        int positions[Tiles];
+        struct leaf_end ends[Tiles];
+        typename Sum::sum sums[Tiles];
+#pragma unroll
+        for (int t = 0; t < Tiles; t++) {
+            const int number = packed_leaf_of(plan, t, 0).number;
+            positions[t] = Backward ? plan.leaves - 1 - number : number;
+            ends[t] = {!Sum::has_identity && Backward && rest > 0,
+                       rest > 0 && number == plan.leaves - 1 ? rest - 1 : ORDER_LEAF - 1};
+        }
+        /* Forward, nobody listens to them. */
+        if (Backward && rest > 0 && (Sum::has_identity || sum_by_f64<Sum>))
+            fill(leaves, ends, rest);
+        tiles_prefixes<Sum, Tiles, Backward>(
+            leaves, [&](int t) { return ends[t]; }, Backward && rest == 1, sums,
+            [&](auto sum, auto *totals) {
+                segmented_scans<decltype(sum), Tiles, Backward>(totals, positions, plan.leaves);
+            });
+#pragma unroll
+        for (int t = 0; t < Tiles; t++) {
+            const typename Sum::sum before = segment_before<Tiles, Backward>(sums, t, lane_index(), 1);
+            leaf_values<Sum, Backward, Kind>(leaves[t].x, carry_of<Sum>(before, positions[t] > 0), ends[t]);
+            if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && positions[t] == 0)
+                leaf_zero_at<Sum>(leaves[t].x, Backward ? ends[t].last : 0, Sum::value(Sum::zero()));
+        }
+    }
+};
+
+/* Tiles of packed rows, as many as registers suffice for. f2 has instructions enough, and more than the cache holds if
+ * there are two. */
+template <class Sum, int Kind>
+constexpr int rows_packed_tiles = !Sum::has_identity                                                  ? 1
+                                  : Kind == SCAND_KIND_EXCLUSIVE && sizeof(typename Sum::sample) == 8 ? 1
+                                                                                                      : 3;
+
+template <class Rows, int Kind>
 DEVICE void warp_per_row_passes(const struct warp_per_row_plan &plan,
-                                struct held_leaf<typename Sum::sample> leaves[Rows * Tiles])
+                                struct held_leaf<typename Rows::accumulator::sample> leaves[Rows::tiles])
 {
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         if (plan.backward[pass])
-            warp_per_row_pass<Sum, Rows, Tiles, true, Kind>(leaves, plan.length);
+            Rows::template pass<true, Kind>(plan, leaves);
         else
-            warp_per_row_pass<Sum, Rows, Tiles, false, Kind>(leaves, plan.length);
+            Rows::template pass<false, Kind>(plan, leaves);
         if (pass + 1 == plan.pass_count)
             return;
 #pragma unroll
-        for (int t = 0; t < Rows * Tiles; t++)
-            leaf_between_passes<Sum>(leaves[t].x, plan.intermediate_f32);
+        for (int t = 0; t < Rows::tiles; t++)
+            leaf_between_passes<typename Rows::accumulator>(leaves[t].x, plan.intermediate_f32);
     }
 }
 
-/* Registers: as few as suffice without spilling any, but for exclusive passes in f64. Shared memory suffices for 24
- * warps of two tiles on an SM, and 16 of three. */
-template <class Sum, int Tiles, int Kind> constexpr int warp_per_row_registers()
-{
-    const int tiles = warp_per_row_rows<Sum, Tiles> * Tiles;
-    const bool wide = sizeof(typename Sum::sample) == 8, exclusive = Kind == SCAND_KIND_EXCLUSIVE;
-    if (wide)
-        return exclusive ? 24 + 56 * tiles : 40 * tiles;
-    return (exclusive || sizeof(typename Sum::sum) == 8 ? 40 : 32) + (exclusive ? 24 : 16) * tiles;
-}
+/* Shared memory of a thread block. */
+template <class Rows> constexpr int warp_per_row_bytes = WARP_PER_ROW_WARPS * 2 * Rows::smem *VEC16_BYTES;
 
-/* Rows of more than Tiles - 1 tiles and at most Tiles. */
-template <class Sum, int Tiles, int Kind>
-__global__ void REGISTERS((warp_per_row_registers<Sum, Tiles, Kind>()))
+template <class Rows, int Kind>
+__global__ void REGISTERS(Rows::registers(Kind))
     warp_per_row_kernel(const __grid_constant__ struct warp_per_row_plan plan)
 {
-    extern __shared__ uint4 warp_per_row_tiles[];
-    const int rows = warp_per_row_rows<Sum, Tiles>, warp = warp_index(), smem = LINES_SMEM(Tiles);
-    uint4 *vectors = warp_per_row_tiles + 2 * warp * rows * smem, *other = vectors + rows * smem;
+    extern __shared__ uint4 warp_per_row_vectors[];
+    using Sum = typename Rows::accumulator;
+    const int warp = warp_index();
+    uint4 *vectors = warp_per_row_vectors + 2 * warp * Rows::smem, *other = vectors + Rows::smem;
     uint64_t iteration = work_queue_first(WARP_PER_ROW_WARPS, warp),
              next = iteration + work_queue_stride(WARP_PER_ROW_WARPS);
-    warp_per_row_fetch<rows, Tiles>(plan, iteration, vectors);
+    Rows::fetch(plan, iteration, vectors);
+    __pipeline_commit();
 #pragma unroll 1
-    while (iteration * rows < plan.rows) {
+    while (Rows::first(plan, iteration) < plan.rows) {
         const unsigned long long taken = work_queue_take(plan.queue);
-        warp_per_row_fetch<rows, Tiles>(plan, next, other);
+        Rows::fetch(plan, next, other);
+        __pipeline_commit();
         __pipeline_wait_prior(1);
         __syncwarp();
-        struct held_leaf<float> samples[rows * Tiles];
-        struct held_leaf<typename Sum::sample> leaves[rows * Tiles];
-#pragma unroll
-        for (int t = 0; t < rows * Tiles; t++) {
-            const char *source = plan.input + (int64_t)(iteration * rows + t / Tiles) * plan.input_stride;
-            leaf_read_at(vectors + t / Tiles * smem + t % Tiles * TILE_VECTORS,
-                         vectors_in_line(source) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(source),
-                         samples[t].x);
-            leaf_decode(plan.input_form, samples[t].x);
-            leaf_from_f32<Sum>(samples[t].x, leaves[t].x);
-        }
+        struct held_leaf<float> samples[Rows::tiles];
+        struct held_leaf<typename Sum::sample> leaves[Rows::tiles];
+        Rows::read(plan, iteration, vectors, samples);
         __syncwarp();
-        warp_per_row_passes<Sum, rows, Tiles, Kind>(plan, leaves);
 #pragma unroll
-        for (int t = 0; t < rows * Tiles; t++) {
+        for (int t = 0; t < Rows::tiles; t++)
+            leaf_from_f32<Sum>(samples[t].x, leaves[t].x);
+        warp_per_row_passes<Rows, Kind>(plan, leaves);
+#pragma unroll
+        for (int t = 0; t < Rows::tiles; t++)
             leaf_results<Sum>(leaves[t].x, samples[t].x);
-            leaf_encode(plan.output_form, samples[t].x);
-        }
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            if (iteration * rows + r < plan.rows)
-                tiles_write<Tiles>(vectors + r * smem,
-                                   plan.output + (int64_t)(iteration * rows + r) * plan.output_stride, plan.length,
-                                   &samples[r * Tiles]);
+        Rows::write(plan, iteration, vectors, samples);
         uint4 *done = vectors;
         vectors = other;
         other = done;

@@ -24,7 +24,7 @@ extern "C" {
     X(AFFINE_PREFETCH, "affine-prefetch", affine)                               \
     X(AFFINE, "affine", affine)                                                 \
     X(THREAD_PER_ROW, "thread-per-row", thread_per_row)                         \
-    X(WARP_PER_ROWS, "warp-per-rows", warp_per_rows)                            \
+    X(WARP_PER_ROWS, "warp-per-rows", warp_per_row)                             \
     X(WARP_PER_ROWS_SERIAL, "warp-per-rows-serial", warp_per_rows_serial)       \
     X(WARP_PER_ROW, "warp-per-row", warp_per_row)                               \
     X(BLOCK_PER_ROW, "block-per-row", block_per_row)                            \

@@ -28,13 +28,12 @@ struct packed_rows {
 /* Times a number of a few tiles' leaves, this is 2^16 times the number of its row, or a bit more. */
 #define PACKED_INVERSE(LEAVES) ((1 << 16) / (LEAVES) + 1)
 
-/* The rows of a plan, of samples and results of so many bytes. */
-static inline struct packed_rows packed_rows_of(const struct scan_plan *scan, int bytes = 4)
+/* The rows of a plan whose outer axis is one. */
+static inline struct packed_rows packed_rows_of(const struct scan_plan *scan)
 {
     struct packed_rows plan = {};
-    uint64_t offset = scan->first_row * scan->length * (uint64_t)bytes;
-    plan.input = scan->input.base + offset;
-    plan.output = scan->output.base + offset;
+    plan.input = scan->input.base + (int64_t)scan->first_row * scan->input.outer_strides[0];
+    plan.output = scan->output.base + (int64_t)scan->first_row * scan->output.outer_strides[0];
     plan.rows = scan->items;
     plan.length = (int)scan->length;
     plan.leaves = (int)scan_parts(scan->length, ORDER_LEAF);

@@ -374,19 +374,12 @@ template <int Tiles, int Full> DEVICE void drain_lines(const uint4 *vectors, cha
 /* Vectors for Tiles tiles from the start of the line that they begin in, and for as many again. */
 #define LINES_SMEM(TILES) ((TILES)*TILE_VECTORS + 2 * LINE_VECTORS)
 
-/* A leaf that begins with sample `first` of a tile, and one that begins with a vector. */
+/* A leaf that begins with sample `first` of a tile. */
 DEVICE void packed_read(uint4 *tile, int first, float x[ORDER_LEAF])
 {
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         x[i] = *staged_sample<float>(tile, first + i);
-}
-
-DEVICE void packed_read_vectors(uint4 *tile, int first, float x[ORDER_LEAF])
-{
-#pragma unroll
-    for (int j = 0; j < ORDER_LEAF / 4; j++)
-        vec16_get(&tile[swizzle<float>(first / 4 + j)], &x[4 * j]);
 }
 
 /* Writes the `samples` first results of a leaf to there. */
@@ -396,14 +389,6 @@ DEVICE void packed_write(uint4 *tile, int first, int samples, const float x[ORDE
     for (int i = 0; i < ORDER_LEAF; i++)
         if (i < samples)
             *staged_sample<float>(tile, first + i) = x[i];
-}
-
-DEVICE void packed_write_vectors(uint4 *tile, int first, int samples, const float x[ORDER_LEAF])
-{
-#pragma unroll
-    for (int j = 0; j < ORDER_LEAF / 4; j++)
-        if (4 * j < samples)
-            vec16_put(&tile[swizzle<float>(first / 4 + j)], &x[4 * j]);
 }
 
 /* Moves results one place up, as often as it takes for vectors to hold what they hold in device memory. Those that
