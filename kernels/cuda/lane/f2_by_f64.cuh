@@ -1,14 +1,15 @@
 /*
  * The totals of leaves, and their network, in f2 by way of f64, where neither rounds.
  *
- * Let all samples of a warp be multiples of a power of two q, and none of the sums that are formed exceed 2^45 q. Then
- * f64 holds them all, and so does f2: its high word is a sum rounded to f32, which leaves no more than 2^21 q to the
- * low word. Whatever f2.h adds of such words on the way to the next sum is a multiple of q too, and below 2^24 q unless
- * it is a high word, so an f32 holds it. Hence both come to the same sum, with one addition or with 10 to 20, and the
- * words of f2 are those of by_f64_f2.
+ * Let all samples of a warp be multiples of a power of two q, and none of the sums that are formed exceed 2^47 q. Then
+ * f64 holds them all, and so does f2: its high word is a sum rounded to f32, which leaves no more than 2^22 q to the
+ * low word. Of two such sums the high words lose no more than 2^23 q when they are added, the low words come to as
+ * much, and both to 2^24 q: multiples of q that an f32 holds. Such a word is the smaller one where f2.h takes that for
+ * granted, or an f32 holds what both come to. Hence f2 comes to the same sum as f64, with 10 to 20 additions or with
+ * one, and its words are those of by_f64_f2.
  *
  * The last place of the least sample that is not 0 serves as q. Sums inside a leaf are no more than those of
- * magnitudes, sums of leaves no more than two prefixes: where neither of these exceeds 2^44 q, the condition holds.
+ * magnitudes, sums of leaves no more than two prefixes: where neither of these exceeds 2^46 q, the condition holds.
  *
  * A sum of zeros is +0 in f2, whatever their signs. Only a sample alone stays as it is: leave out leaves of one sample.
  */
@@ -45,12 +46,13 @@ DEVICE double by_f64_total(const float x[ORDER_LEAF], struct by_f64_range *range
     return total;
 }
 
-/* The bound on every prefix, and on the magnitudes of a leaf: at most 2^44 times the last place of the least sample of
- * all lanes, and far from infinity. */
+/* The bound on every prefix, and on the magnitudes of a leaf: 2^46 times the last place of the least sample of all
+ * lanes, or a bit less, and far from infinity. With all bits of its significand a sample is 2^24 last places, less one.
+ */
 DEVICE float by_f64_limit(unsigned least)
 {
 #if __CUDA_ARCH__ >= 800
-    return fminf(__uint_as_float(__reduce_min_sync(~0u, least) >> 1) * 0x1p20f, 0x1p120f);
+    return fminf(__uint_as_float((__reduce_min_sync(~0u, least) >> 1) | 0x7fffff) * 0x1p22f, 0x1p120f);
 #else
     return -1.0f;
 #endif
