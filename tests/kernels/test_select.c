@@ -186,8 +186,13 @@ static void short_rows(void)
     PATH(WARP_PER_ROWS_SERIAL, .length = 384, .accumulator = IN_F2, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(WARP_PER_ROW, .length = 385, .accumulator = IN_F2);
     PATH(WARP_PER_ROW, .length = 512, .accumulator = IN_F2);
-    PATH(WARP_PER_ROWS_SERIAL, .length = 513, .accumulator = IN_F2);
-    PATH(WARP_PER_ROWS_SERIAL, .length = 768, .accumulator = IN_F2);
+    PATH(WARP_PER_ROW, .length = 513, .accumulator = IN_F2);
+    PATH(WARP_PER_ROW, .length = 768, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 513, .accumulator = IN_F2, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 768, .accumulator = IN_F2, .kind = SCAND_KIND_EXCLUSIVE);
+    ON(rtx4090, WARP_PER_ROWS_SERIAL, .length = 513, .accumulator = IN_F2);
+    ON(rtx4090, WARP_PER_ROW, .length = 769, .accumulator = IN_F2);
+    ON(a100, WARP_PER_ROW, .length = 513, .accumulator = IN_F2);
     PATH(WARP_PER_ROW, .length = 769, .accumulator = IN_F2);
     PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F2, .gap = 4);
     PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F2, .input_at = 4);

@@ -11,12 +11,16 @@
  *   rows_packed   rows of up to a tile that lie one right after the other, in memory and in the warp's tiles, where one
  *                 may go on in the next tile. So fewer lanes have no leaf: of 300 samples, 19 leaves, 5 rows take 95
  *                 of 96 lanes, where alone each would leave 13 of 32 idle.
+ *
+ * A pass in f2 takes ten instructions where f64 takes one. So lanes may hold samples of f2 as f64 (f2_in_f64.cuh): a
+ * pass is one in f64 if that comes to the same, which is found out when it has its prefixes, or in f2.
  */
 #ifndef KERNELS_CUDA_KERNELS_WARP_PER_ROW_CUH
 #define KERNELS_CUDA_KERNELS_WARP_PER_ROW_CUH
 
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/lane/f2_in_f64.cuh"
 #include "kernels/cuda/warp/packed_rows.cuh"
 #include "kernels/cuda/warp/stretch_io.cuh"
 #include "kernels/cuda/warp/tile_prefixes.cuh"
@@ -34,6 +38,9 @@ struct warp_per_row_plan : packed_rows {
  */
 template <class Sum, int Each> struct rows_apart {
     using accumulator = Sum;
+    /* Two tiles of f2 as f64, with what there is to do where f64 rounds, are as many instructions as the cache holds.
+     * With exclusive passes, three tiles, or two rows of one it is faster to hold f32. */
+    template <int Kind> using held = std::conditional_t<Each == 2 && Kind == SCAND_KIND_INCLUSIVE, held_sum<Sum>, Sum>;
     /* One tile alone has little to do while it waits. Two of f2 are more instructions than warps that meet nobody find
      * in the cache. */
     static const int rows = Each == 1 && Sum::has_identity ? 2 : 1;
@@ -45,6 +52,8 @@ template <class Sum, int Each> struct rows_apart {
         const bool exclusive = kind == SCAND_KIND_EXCLUSIVE;
         if (exclusive && sizeof(typename Sum::sample) == 8)
             return tiles == 3 ? 192 : 128;
+        if (!exclusive && Each == 2 && sum_by_f64<Sum>)
+            return 96;
         return tiles == 3 ? 128 : 56 + 24 * (tiles - 1) + 8 * exclusive;
     }
 
@@ -92,66 +101,75 @@ template <class Sum, int Each> struct rows_apart {
     }
 
     /* The inclusive prefixes of the totals of each tile's leaves. A row's last tile has `samples`. */
-    template <bool Backward>
-    DEVICE void prefixes(const struct held_leaf<typename Sum::sample> leaves[tiles], int samples,
-                         typename Sum::sum sums[tiles])
+    template <class S, bool Backward>
+    DEVICE void prefixes(const struct held_leaf<typename S::sample> leaves[tiles], int samples,
+                         typename S::sum sums[tiles])
     {
-        if constexpr (Sum::has_identity) {
+        const int last = group_last<S>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF));
+        float most;
 #pragma unroll
-            for (int t = 0; t < tiles; t++)
-                sums[t] = leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
-            kogge_stone<Sum, Backward, tiles>(sums, [](int) { return WARP - 1; });
-        } else {
-#pragma unroll
-            for (int t = 0; t < tiles; t++) {
-                const int there = t < tiles - 1 ? ORDER_TILE : samples;
-                float most;
-                sums[t] = tile_prefixes<Sum, Backward>(leaves[t].x, leaf_end_of<Sum, Backward>(there), there, &most);
-            }
+        for (int t = 0; t < tiles; t++) {
+            const int there = t % Each < Each - 1 ? ORDER_TILE : samples;
+            const struct leaf_end end = leaf_end_of<S, Backward>(there);
+            sums[t] = sum_by_f64<S> ? tile_prefixes<S, Backward>(leaves[t].x, end, there, &most)
+                                    : leaf_total<S, Backward>(leaves[t].x, end);
         }
+        if (!sum_by_f64<S>)
+            kogge_stone<S, Backward, tiles>(sums, [&](int t) { return t % Each < Each - 1 ? WARP - 1 : last; });
     }
 
     /* The values of a row whose last tile has `samples`, from the inclusive prefixes of its tiles' leaves. Into a tile
      * there is what the network makes of up to two totals. */
-    template <bool Backward, int Kind>
-    DEVICE void values(struct held_leaf<typename Sum::sample> leaves[Each], int samples,
-                       const typename Sum::sum sums[Each])
+    template <class S, bool Backward, int Kind>
+    DEVICE void values(struct held_leaf<typename S::sample> leaves[Each], int samples, const typename S::sum sums[Each])
     {
-        typename Sum::sum totals[Each], both = Sum::identity();
+        typename S::sum totals[Each], both = S::identity();
 #pragma unroll
         for (int met = 0; met < Each - 1; met++)
             totals[met] = lane_value(sums[Backward ? Each - 1 - met : met], Backward ? 0 : WARP - 1);
         if (Each > 2)
-            both = Sum::add(totals[0], totals[Each - 2]);
+            both = S::add(totals[0], totals[Each - 2]);
 #pragma unroll
         for (int t = 0; t < Each; t++) {
             const int met = Backward ? Each - 1 - t : t, there = t < Each - 1 ? ORDER_TILE : samples;
-            const int last = group_last<Sum>((int)((there + ORDER_LEAF - 1u) / ORDER_LEAF));
-            carry<Sum> leaf = group_before<Sum, Backward>(sums[t], last);
+            const int last = group_last<S>((int)((there + ORDER_LEAF - 1u) / ORDER_LEAF));
+            carry<S> leaf = group_before<S, Backward>(sums[t], last);
             if (met > 0)
-                leaf = carry_join<Sum>({met == 1 ? totals[0] : both, true}, leaf);
-            leaf_values<Sum, Backward, Kind>(leaves[t].x, leaf, leaf_end_of<Sum, Backward>(there));
+                leaf = carry_join<S>({met == 1 ? totals[0] : both, true}, leaf);
+            leaf_values<S, Backward, Kind>(leaves[t].x, leaf, leaf_end_of<S, Backward>(there));
         }
     }
 
-    template <bool Backward, int Kind>
-    DEVICE void pass(const struct warp_per_row_plan &plan, struct held_leaf<typename Sum::sample> leaves[tiles])
+    /* A pass by accumulator S. False, before anything is done, if that is one in place of f2, which has other sums. */
+    template <class S, bool Backward, int Kind>
+    DEVICE bool pass(const struct warp_per_row_plan &plan, struct held_leaf<typename S::sample> leaves[tiles])
     {
+        const bool as_f2 = std::is_same<S, sum_f64_as_f2>::value;
         const int samples = plan.length - (Each - 1) * ORDER_TILE; /* of the last tile */
-        typename Sum::sum sums[tiles];
+        typename S::sum sums[tiles];
         /* Forward, nobody listens to what comes after a row, but exact sums tell large from small. */
-        if ((sum_by_f64<Sum> || (Sum::has_identity && Backward)) && samples < ORDER_TILE)
+        if ((as_f2 || sum_by_f64<S> || (S::has_identity && Backward)) && samples < ORDER_TILE)
 #pragma unroll
             for (int t = Each - 1; t < tiles; t += Each)
-                leaf_fill<Sum>(leaves[t].x, samples);
-        prefixes<Backward>(leaves, samples, sums);
+                leaf_fill<S>(leaves[t].x, samples);
+        prefixes<S, Backward>(leaves, samples, sums);
+        if constexpr (as_f2)
+            if (!leaves_are_exact<tiles>(leaves, sums))
+                return false;
 #pragma unroll
         for (int t = 0; t < tiles; t += Each) {
-            values<Backward, Kind>(&leaves[t], samples, &sums[t]);
-            if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity)
-                leaf_zero_first<Sum, Backward>(leaves[t + (Backward ? Each - 1 : 0)].x, plan.length,
-                                               Backward ? Each - 1 : 0, Sum::value(Sum::zero()));
+            typename S::sample *x = leaves[t + (Backward ? Each - 1 : 0)].x; /* of the tile that comes first */
+            const int first = leaf_first<Backward>(plan.length, Backward ? Each - 1 : 0);
+            bool zero = false;
+            if constexpr (as_f2)
+                zero = leaf_has_zero(x, first);
+            values<S, Backward, Kind>(&leaves[t], samples, &sums[t]);
+            if constexpr (as_f2)
+                leaf_put_zero(x, first, zero);
+            if (Kind == SCAND_KIND_EXCLUSIVE && S::has_identity)
+                leaf_zero_first<S, Backward>(x, plan.length, Backward ? Each - 1 : 0, S::value(S::zero()));
         }
+        return true;
     }
 };
 
@@ -160,6 +178,7 @@ template <class Sum, int Each> struct rows_apart {
  */
 template <class Sum, int Tiles> struct rows_packed {
     using accumulator = Sum;
+    template <int Kind> using held = Sum;
     static const int tiles = Tiles, smem = LINES_SMEM(Tiles);
     static const bool lines = Sum::has_identity; /* f2 has no instructions to spare */
 
@@ -233,8 +252,8 @@ template <class Sum, int Tiles> struct rows_packed {
         }
     }
 
-    template <bool Backward, int Kind>
-    DEVICE void pass(const struct warp_per_row_plan &plan, struct held_leaf<typename Sum::sample> leaves[Tiles])
+    template <class, bool Backward, int Kind>
+    DEVICE bool pass(const struct warp_per_row_plan &plan, struct held_leaf<typename Sum::sample> leaves[Tiles])
     {
         const int rest = plan.length % ORDER_LEAF;
         int positions[Tiles];
@@ -262,6 +281,7 @@ template <class Sum, int Tiles> struct rows_packed {
             if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && positions[t] == 0)
                 leaf_zero_at<Sum>(leaves[t].x, Backward ? ends[t].last : 0, Sum::value(Sum::zero()));
         }
+        return true;
     }
 };
 
@@ -272,21 +292,45 @@ constexpr int rows_packed_tiles = !Sum::has_identity                            
                                   : Kind == SCAND_KIND_EXCLUSIVE && sizeof(typename Sum::sample) == 8 ? 1
                                                                                                       : 3;
 
+/* A pass by what lanes hold, or where that has other sums by what they hold it for. */
+template <class Rows, bool Backward, int Kind>
+DEVICE void warp_per_row_pass(const struct warp_per_row_plan &plan,
+                              struct held_leaf<typename Rows::template held<Kind>::sample> leaves[Rows::tiles])
+{
+    using Held = typename Rows::template held<Kind>;
+    const bool done = Rows::template pass<Held, Backward, Kind>(plan, leaves);
+    if constexpr (std::is_same<Held, sum_f64_as_f2>::value) {
+        if (done)
+            return;
+        struct held_leaf<float> samples[Rows::tiles];
+#pragma unroll
+        for (int t = 0; t < Rows::tiles; t++)
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                samples[t].x[i] = (float)leaves[t].x[i];
+        Rows::template pass<any_f2_of_f32, Backward, Kind>(plan, samples);
+#pragma unroll
+        for (int t = 0; t < Rows::tiles; t++)
+            leaf_from_f32<Held>(samples[t].x, leaves[t].x);
+    }
+}
+
 template <class Rows, int Kind>
 DEVICE void warp_per_row_passes(const struct warp_per_row_plan &plan,
-                                struct held_leaf<typename Rows::accumulator::sample> leaves[Rows::tiles])
+                                struct held_leaf<typename Rows::template held<Kind>::sample> leaves[Rows::tiles])
 {
+    using Held = typename Rows::template held<Kind>;
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         if (plan.backward[pass])
-            Rows::template pass<true, Kind>(plan, leaves);
+            warp_per_row_pass<Rows, true, Kind>(plan, leaves);
         else
-            Rows::template pass<false, Kind>(plan, leaves);
+            warp_per_row_pass<Rows, false, Kind>(plan, leaves);
         if (pass + 1 == plan.pass_count)
             return;
 #pragma unroll
         for (int t = 0; t < Rows::tiles; t++)
-            leaf_between_passes<typename Rows::accumulator>(leaves[t].x, plan.intermediate_f32);
+            leaf_between_passes<Held>(leaves[t].x, std::is_same<Held, sum_f64_as_f2>::value || plan.intermediate_f32);
     }
 }
 
@@ -298,7 +342,7 @@ __global__ void REGISTERS(Rows::registers(Kind))
     warp_per_row_kernel(const __grid_constant__ struct warp_per_row_plan plan)
 {
     extern __shared__ uint4 warp_per_row_vectors[];
-    using Sum = typename Rows::accumulator;
+    using Held = typename Rows::template held<Kind>;
     const int warp = warp_index();
     uint4 *vectors = warp_per_row_vectors + 2 * warp * Rows::smem, *other = vectors + Rows::smem;
     uint64_t iteration = work_queue_first(WARP_PER_ROW_WARPS, warp),
@@ -313,16 +357,16 @@ __global__ void REGISTERS(Rows::registers(Kind))
         __pipeline_wait_prior(1);
         __syncwarp();
         struct held_leaf<float> samples[Rows::tiles];
-        struct held_leaf<typename Sum::sample> leaves[Rows::tiles];
+        struct held_leaf<typename Held::sample> leaves[Rows::tiles];
         Rows::read(plan, iteration, vectors, samples);
         __syncwarp();
 #pragma unroll
         for (int t = 0; t < Rows::tiles; t++)
-            leaf_from_f32<Sum>(samples[t].x, leaves[t].x);
+            leaf_from_f32<Held>(samples[t].x, leaves[t].x);
         warp_per_row_passes<Rows, Kind>(plan, leaves);
 #pragma unroll
         for (int t = 0; t < Rows::tiles; t++)
-            leaf_results<Sum>(leaves[t].x, samples[t].x);
+            leaf_results<Held>(leaves[t].x, samples[t].x);
         Rows::write(plan, iteration, vectors, samples);
         uint4 *done = vectors;
         vectors = other;

@@ -8,7 +8,7 @@ template <class Sum, int Kind> static constexpr struct scan_resident_kernel kern
             WARP_PER_ROWS_SERIAL_BYTES, WARP_PER_ROWS_SERIAL_TILES * ORDER_FAN};
 }
 
-/* Kernels in the order of scan_sum_number; other sums have registers for several leaves (warp_per_rows.cuh). */
+/* Kernels in the order of scan_sum_number; other sums have registers for several leaves (warp_per_row.cuh). */
 static struct scan_resident_kernel kernels[SCAN_SUMS] = {{},
                                                          {},
                                                          {},

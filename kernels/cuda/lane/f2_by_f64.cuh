@@ -58,6 +58,16 @@ DEVICE float by_f64_limit(unsigned least)
 #endif
 }
 
+/* The same from upper halves of doubles. */
+DEVICE double by_f64_limit_f64(unsigned least)
+{
+#if __CUDA_ARCH__ >= 800
+    return fmin(__hiloint2double((int)((__reduce_min_sync(~0u, least) >> 1) | 0xfffff), -1) * 0x1p22, 0x1p120);
+#else
+    return -1.0;
+#endif
+}
+
 DEVICE struct f2 by_f64_f2(double sum)
 {
     const float high = (float)sum;

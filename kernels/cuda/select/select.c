@@ -23,7 +23,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define F32           FACT(9)  /* from f32 to f32: nothing to decode or encode */
 #define FLOAT_BETWEEN FACT(10) /* what a pass leaves for another one, if any, is an f32 or a sum of f32 */
 #define TWO_PASSES    FACT(11) /* and not one */
-#define THREE_TILES   FACT(12) /* sums that warp_per_rows has registers for: in f32, or inclusive in f64 */
+#define THREE_TILES   FACT(12) /* sums that packed rows have registers for: in f32, or inclusive in f64 */
 #define F32_SUMS      FACT(13) /* the accumulator f32 */
 #define SLOTS         FACT(14) /* contiguous and aligned to the type, on both sides */
 #define ONE_AXIS      FACT(15) /* rows are all equally far from the next one */
@@ -45,6 +45,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define F2_SUMS       FACT(31) /* the accumulator f2 */
 #define ANY_GRIDS     FACT(32) /* device and rule are what clusters for order blocks of longer rows need */
 #define FULLER        FACT(33) /* rows that fill the lanes of several tiles better than those of one (is_fuller) */
+#define EXCLUSIVES    FACT(34)
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -144,9 +145,10 @@ static const struct row {
     /* In f2, of 384 samples 0.92, as WARP_PER_ROW 0.87; of 400 0.76 and 0.89. */
     PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS,         384,    384,    384,    384,    384,    384,    384),
     PATH(WARP_PER_ROW,                 0,               512,    512,    512,    512,    512,    512,    512),
-    /* In f2, of 544 samples 0.66, as WARP_PER_ROW 0.63; of 700 0.83 and 0.73; of 768 0.91 and 0.85; of 800 0.73 and 0.87. Exclusive, in f64, of 700
-     * 0.95 and 0.98. */
-    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS,         768,    768,    768,    768,    768,    768,    768),
+    /* In f2 on an H100, of 544 samples 0.66, as WARP_PER_ROW in f2 alone 0.63; of 700 0.83 and 0.73; of 768 0.91 and 0.85; of 800 0.73 and 0.87. On an H200,
+     * where that takes f64 in place of f2, of 544 0.48 and 0.61, of 700 0.63 and 0.74, of 768 0.69 and 0.80. Exclusive sums, which do not, 0.64 of 700. */
+    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS,         768,   NONE,    768,    768,   NONE,   NONE,    768),
+    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS | EXCLUSIVES, 768, 768,  768,    768,    768,    768,    768),
     /* Rows of 500 samples after headers 0.90 / 0.86 / 0.70, as BLOCK_PER_ROW 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.92 / 0.71, as BLOCK_PER_ROW 0.82 / 0.77 / 0.56.
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(WARP_PER_ROW,                 0,              1536,   1536,   1536,   1536,   1536,   1536,   1536),
@@ -250,6 +252,7 @@ static uint64_t facts_of_rule(const struct scan_rule *rule)
     facts |= !is_wide(rule) || rule->accumulator == SCAND_ACCUMULATOR_F32 ? FLOAT_BETWEEN : 0;
     facts |= rule->accumulator == SCAND_ACCUMULATOR_F32 ? F32_SUMS : 0;
     facts |= rule->accumulator == SCAND_ACCUMULATOR_F2 ? F2_SUMS : 0;
+    facts |= rule->kind == SCAND_KIND_EXCLUSIVE ? EXCLUSIVES : 0;
     facts |= short_has_three_tiles(rule) ? THREE_TILES : ONE_TILE;
     return facts | (rule->pass_count > 1 ? TWO_PASSES : 0);
 }
