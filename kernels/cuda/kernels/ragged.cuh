@@ -74,7 +74,7 @@ DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged
                 ragged_write<Sum>(plan, item, tile, vectors, leaf, together, x);
             } else if (stays) {
                 leaf_between_passes<Sum>(x, true);
-                leaf_fill_beyond<Sum>(x, leaf.samples);
+                ragged_fill(x, leaf.samples, Sum::absent());
                 held = tile;
             } else {
                 ragged_keep<Sum>(vectors, x);
@@ -122,6 +122,7 @@ DEVICE struct ragged_item ragged_loaded(uint4 words)
 
 DEVICE void ragged_item_fetch(const struct ragged_plan &plan, const struct ragged_item &item, uint4 *smem, int at)
 {
+#pragma unroll 1
     for (int tile = 0; tile < ragged_tiles(item.samples); tile++)
         ragged_fetch(plan, item, tile, ragged_tile_at(smem, at, tile));
     __pipeline_commit();
@@ -297,7 +298,7 @@ __global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
     extern __shared__ __align__(128) uint4 smem_of_all[];
     __shared__ ragged_shared<Sum> shared;
     const int warp = warp_index();
-    uint4 *smem = smem_of_all + warp * RAGGED_SMEM;
+    uint4 *smem = warp_uniform(smem_of_all + warp * RAGGED_SMEM);
 #pragma unroll 1
     for (int kind = RAGGED_LONG; kind > RAGGED_ALONE; kind--)
         ragged_teams<Sum, Kind>(plan, kind, warp, smem, &shared);

@@ -47,28 +47,20 @@ DEVICE struct ragged_leaf ragged_leaf_among(const struct ragged_plan &plan, cons
     return leaf;
 }
 
-/* Samples that are not there become absent. Moves the samples. */
-template <class Sum> DEVICE void ragged_decode(float samples[ORDER_LEAF], int there, typename Sum::sample x[ORDER_LEAF])
+/* Samples of a leaf that are not there become absent. */
+template <class T> DEVICE void ragged_fill(T x[ORDER_LEAF], int there, T absent)
 {
-    if (there < ORDER_LEAF) {
-        const unsigned missing = ~0u << there;
+    const unsigned missing = ~0u << there;
+    if (there < ORDER_LEAF)
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             if (missing >> i & 1)
-                samples[i] = Sum::as_f32(Sum::absent());
-    }
-    leaf_from_f32<Sum>(samples, x);
+                x[i] = absent;
 }
 
 template <bool Backward> DEVICE int ragged_position(const struct ragged_leaf &leaf)
 {
     return Backward ? leaf.leaves - 1 - leaf.number : leaf.number;
-}
-
-/* True when a leaf lacks samples that a backward pass would have met first, as in leaf_end_of. */
-template <class Sum, bool Backward> DEVICE bool ragged_partial(const struct ragged_leaf &leaf)
-{
-    return !Sum::has_identity && Backward && __any_sync(~0u, leaf.samples % ORDER_LEAF != 0);
 }
 
 /* Makes the prefix as ragged_prefix does, if that is exact in f64; returns the same in all lanes. */
@@ -83,7 +75,24 @@ DEVICE bool ragged_prefix_by_f64(const float x[ORDER_LEAF], const struct ragged_
                                !(Backward && leaf.samples == 1));
 }
 
-/* The inclusive prefix of this lane's leaf among those of its row in the tile. */
+/* The inclusive prefix of this lane's leaf among those of its row in the tile. Absent samples are zeros, which change
+ * no sum in f2 but one sample alone. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum ragged_prefix_by_sums(const typename Sum::sample x[ORDER_LEAF], int position, int samples)
+{
+    typename Sum::sum total = leaf_total<Sum, Backward, false>(x, ORDER_LEAF - 1);
+    if (!Sum::has_identity && Backward && samples == 1)
+        total = Sum::first(x[0]);
+    return segmented_scan<Sum, Backward>(total, position, WARP);
+}
+
+/* The same in f2, where f64 is not exact: a function of its own, as it is seldom called and long. */
+template <bool Backward>
+static __device__ __noinline__ struct f2 ragged_prefix_apart(struct held_leaf<float> leaf, int position, int samples)
+{
+    return ragged_prefix_by_sums<sum_f2, Backward>(leaf.x, position, samples);
+}
+
 template <class Sum, bool Backward>
 DEVICE typename Sum::sum ragged_prefix(const typename Sum::sample x[ORDER_LEAF], const struct ragged_leaf &leaf)
 {
@@ -91,25 +100,27 @@ DEVICE typename Sum::sum ragged_prefix(const typename Sum::sample x[ORDER_LEAF],
         typename Sum::sum prefix;
         if (ragged_prefix_by_f64<Backward>(x, leaf, &prefix))
             return prefix;
+        struct held_leaf<float> held;
+        memcpy(held.x, x, sizeof(held.x));
+        return ragged_prefix_apart<Backward>(held, ragged_position<Backward>(leaf), leaf.samples);
+    } else {
+        return ragged_prefix_by_sums<Sum, Backward>(x, ragged_position<Backward>(leaf), leaf.samples);
     }
-    typename Sum::sum total = ragged_partial<Sum, Backward>(leaf)
-                                  ? leaf_total<Sum, Backward, Backward>(x, leaf.samples - 1)
-                                  : leaf_total<Sum, Backward, false>(x, ORDER_LEAF - 1);
-    return segmented_scan<Sum, Backward>(total, ragged_position<Backward>(leaf), WARP);
 }
 
-/* Sets the value that an exclusive pass leaves of the sample that it meets first, if this leaf has it. A loop over
- * indexes would have the samples in memory. */
-template <class Sum> DEVICE void leaf_zero_at(typename Sum::sample x[ORDER_LEAF], unsigned index)
+/* Gets, or sets, one sample of a leaf, if it has it. A loop over indexes would have the samples in memory. */
+template <bool Set, class T> DEVICE void leaf_sample(T x[ORDER_LEAF], unsigned index, T *sample)
 {
-    const unsigned zero = index < ORDER_LEAF ? 1u << index : 0;
+    const unsigned one = index < ORDER_LEAF ? 1u << index : 0;
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
-        if (zero >> i & 1)
-            x[i] = Sum::value(Sum::zero());
+        if (one >> i & 1)
+            (Set ? x[i] : *sample) = Set ? *sample : x[i];
 }
 
-/* Replaces the samples by their values. `outer` is the carry into the tile, unless the row begins there. */
+/* Replaces the samples by their values. `outer` is the carry into the tile, unless the row begins there. In f2, a leaf
+ * that lacks the samples which a backward pass would have met first begins with zeros: with them its first sample would
+ * be a sum, which is another value if it is -0 or infinite. */
 template <class Sum, bool Backward, int Kind>
 DEVICE void ragged_values(typename Sum::sample x[ORDER_LEAF], const struct ragged_leaf &leaf,
                           typename Sum::sum inclusive, bool begins, typename Sum::sum outer)
@@ -120,12 +131,15 @@ DEVICE void ragged_values(typename Sum::sample x[ORDER_LEAF], const struct ragge
     carry<Sum> carry = carry_of<Sum>(before, position > 0);
     if (!begins)
         carry = carry_join<Sum>({outer, true}, carry);
-    if (ragged_partial<Sum, Backward>(leaf))
-        leaf_values<Sum, Backward, Kind, Backward>(x, carry, leaf.samples - 1, Kind);
-    else
-        leaf_values<Sum, Backward, Kind, false>(x, carry, ORDER_LEAF - 1, Kind);
-    if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && begins)
-        leaf_zero_at<Sum>(x, position > 0 ? ORDER_LEAF : Backward ? leaf.samples - 1 : 0);
+    const bool lacks = !Sum::has_identity && Backward && leaf.samples < ORDER_LEAF;
+    typename Sum::sample first = Sum::value(Sum::zero());
+    if (lacks)
+        leaf_sample<false>(x, leaf.samples - 1, &first);
+    leaf_values<Sum, Backward, Kind, false>(x, carry, ORDER_LEAF - 1);
+    if (lacks)
+        leaf_sample<true>(x, leaf.samples - (Kind == SCAND_KIND_EXCLUSIVE ? 2 : 1), &first);
+    if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && begins && position == 0)
+        leaf_sample<true>(x, Backward ? leaf.samples - 1 : 0, &first);
 }
 
 /* Rows in shared memory. Between passes values lie, in f32, where the samples were. */
@@ -148,7 +162,8 @@ DEVICE void ragged_read(const struct ragged_plan &plan, const struct ragged_item
         packed_read(vectors, shift + leaf.first, samples);
     else
         leaf_read<false>(vectors, shift, samples);
-    ragged_decode<Sum>(samples, leaf.samples, x);
+    ragged_fill(samples, leaf.samples, Sum::as_f32(Sum::absent()));
+    leaf_from_f32<Sum>(samples, x);
 }
 
 /* Writes the results of a tile, when all lanes have read the tile. */
