@@ -16,9 +16,11 @@ DEVICE struct warp_team warp_team_of(int size, int warp)
     return {size, (int)blockDim.x / WARP / size, warp % size, warp / size};
 }
 
-DEVICE void team_meet(struct warp_team team)
+/* Barriers are numbered from `first` on. From team.count on, teams of different sizes, of different warps, may meet at
+ * once. */
+DEVICE void team_meet(struct warp_team team, int first = 1)
 {
-    named_barrier_sync(1 + team.number, team.size * WARP);
+    named_barrier_sync(first + team.number, team.size * WARP);
 }
 
 #endif

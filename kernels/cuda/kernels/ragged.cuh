@@ -42,7 +42,7 @@ DEVICE void ragged_tile_pass(const struct ragged_leaf &leaf, int nth, int tiles,
 /* A warp's tile `tile` in shared memory, of an item whose first is tile `at` of its room. */
 DEVICE uint4 *ragged_tile_at(uint4 *smem, int at, int tile)
 {
-    return smem + (at + tile) % RAGGED_TILES * TILE_SMEM;
+    return smem + (unsigned)(at + tile) % RAGGED_TILES * TILE_SMEM;
 }
 
 template <class Sum, int Kind>
@@ -74,7 +74,8 @@ DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged
                 ragged_write<Sum>(plan, item, tile, vectors, leaf, together, x);
             } else if (stays) {
                 leaf_between_passes<Sum>(x, true);
-                ragged_fill(x, leaf.samples, Sum::absent());
+                if (!Sum::has_identity || plan.backward[1])
+                    ragged_fill(x, leaf.samples, Sum::absent());
                 held = tile;
             } else {
                 ragged_keep<Sum>(vectors, x);
@@ -137,7 +138,7 @@ template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan
     int at = 0;
     ragged_item_fetch(plan, item, smem, at);
     while (item.samples > 0) {
-        const int tiles = ragged_tiles(item.samples), next_at = (at + tiles) % RAGGED_TILES;
+        const int tiles = ragged_tiles(item.samples), next_at = (unsigned)(at + tiles) % RAGGED_TILES;
         const bool early = tiles + ragged_tiles(next.samples) <= RAGGED_TILES;
         struct ragged_leaf group = {};
         if (early)
@@ -161,11 +162,12 @@ template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan
 
 /* Items by teams. */
 
-/* Shared memory of the teams of a thread block: each has as many totals as its rooms hold tiles. There are two of all
- * that is written while others may still read the one before. */
+/* Shared memory of the teams of a thread block: each has as many totals as its rooms hold tiles, twice, as they are
+ * written while others may still read those of the pass before. A team that ends its class of items leaves it to those
+ * of the next class, smaller ones, that its warps are then in. */
 template <class Sum> struct ragged_shared {
     typename Sum::sum totals[2][ORDER_FAN], outer;
-    struct ragged_item items[RAGGED_WARPS / 2][2];
+    struct ragged_item items[RAGGED_WARPS / 2];
 };
 
 DEVICE struct ragged_item ragged_take(const struct ragged_plan &plan, int kind)
@@ -177,24 +179,20 @@ DEVICE struct ragged_item ragged_take(const struct ragged_plan &plan, int kind)
     return item;
 }
 
-/* The carry into an order block of a long row, from outside it. */
+/* The sum before an order block of a long row, whose total is `total`. */
 template <class Sum, bool Backward>
-DEVICE carry<Sum> ragged_outer(const struct ragged_plan &plan, const struct ragged_item &item, int pass,
-                               struct warp_team team, const typename Sum::sum *totals, ragged_shared<Sum> *shared)
+DEVICE typename Sum::sum ragged_outer(const struct ragged_plan &plan, const struct ragged_item &item, int pass,
+                                      struct warp_team team, typename Sum::sum total, ragged_shared<Sum> *shared)
 {
     const struct ragged_long row = plan.longs[item.row];
     if (team.member == 0) {
-        const typename Sum::sum total = group_scan<Sum, Backward>(
-            lane_index() < ragged_tiles(item.samples) ? totals[lane_index()] : Sum::identity(),
-            group_last<Sum>(ragged_tiles(item.samples)));
-        const carry<Sum> outer =
-            lookback_carry<Sum, Backward>(plan.states[pass] + (uint64_t)row.item * RAGGED_STATES, row.blocks,
-                                          item.number, lane_get(total, Backward ? 0 : ragged_tiles(item.samples) - 1));
+        const carry<Sum> outer = lookback_carry<Sum, Backward>(plan.states[pass] + (uint64_t)row.item * RAGGED_STATES,
+                                                               row.blocks, item.number, total);
         if (lane_index() == 0)
             shared->outer = outer.sum;
     }
-    team_meet(team);
-    return carry_of<Sum>(shared->outer, item.number != (Backward ? row.blocks - 1 : 0));
+    team_meet(team, team.count);
+    return shared->outer;
 }
 
 /* Tile i of a warp is tile member + i * size of the item. */
@@ -218,16 +216,17 @@ DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged
             if (k == i)
                 inclusive[k] = sum;
     }
-    team_meet(team);
+    team_meet(team, team.count);
     const int last = group_last<Sum>(tiles);
-    carry<Sum> outer = carry_of<Sum>(Sum::identity(), false), carry;
-    if (is_long)
-        outer = ragged_outer<Sum, Backward>(plan, item, pass, team, totals, shared);
     const bool outside = is_long && item.number != (Backward ? plan.longs[item.row].blocks - 1 : 0);
-    const typename Sum::sum sum = lane < tiles ? totals[lane] : Sum::identity();
-    carry = group_before<Sum, Backward>(group_scan<Sum, Backward>(sum, last), last);
-    if (outside)
-        carry = carry_join<Sum>(outer, carry);
+    const typename Sum::sum prefixes = group_scan<Sum, Backward>(lane < tiles ? totals[lane] : Sum::identity(), last);
+    carry<Sum> carry = group_before<Sum, Backward>(prefixes, last);
+    if (is_long) {
+        const typename Sum::sum total = lane_get(prefixes, Backward ? 0 : tiles - 1),
+                                outer = ragged_outer<Sum, Backward>(plan, item, pass, team, total, shared);
+        if (outside)
+            carry = carry_join<Sum>({outer, true}, carry);
+    }
 #pragma unroll 1
     for (int i = 0; team.member + i * team.size < tiles; i++) {
         const int tile = team.member + i * team.size;
@@ -249,29 +248,27 @@ DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged
     }
 }
 
-/*
- * All items of a class that this thread block can get. Which is the next one all know when they have met; but nobody
- * may have an item of a long row that others wait for while it waits itself.
- */
+/* All items of a class that a team can get, one at a time: nobody may have an item of a long row that others wait for
+ * while it waits itself. */
 template <class Sum, int Kind>
 DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uint4 *smem, ragged_shared<Sum> *shared)
 {
     const bool is_long = kind == RAGGED_LONG;
     const struct warp_team team = warp_team_of(min(1 << kind, RAGGED_WARPS), warp);
     const bool taker = team.member == 0 && lane_index() == 0;
-    struct ragged_item *items = shared->items[team.number];
+    struct ragged_item *next = &shared->items[(warp - team.member) / 2];
     if (plan.counts[kind].made == 0)
         return;
-    if (taker)
-        items[0] = ragged_take(plan, kind);
-    __syncthreads();
-    for (unsigned iteration = 0, meetings = 0; items[iteration % 2].samples > 0; iteration++) {
-        const struct ragged_item item = items[iteration % 2];
+    for (unsigned meetings = 0;;) {
+        if (taker)
+            *next = ragged_take(plan, kind);
+        team_meet(team, team.count);
+        const struct ragged_item item = *next;
+        if (item.samples == 0)
+            break;
         for (int i = 0; team.member + i * team.size < ragged_tiles(item.samples); i++)
             ragged_fetch(plan, item, team.member + i * team.size, ragged_tile_at(smem, 0, i));
         __pipeline_commit();
-        if (taker && !is_long)
-            items[(iteration + 1) % 2] = ragged_take(plan, kind);
         __pipeline_wait_prior(0);
         __syncwarp();
 #pragma unroll 1
@@ -282,13 +279,8 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
             else
                 ragged_team_pass<Sum, false, Kind>(plan, item, pass, is_long, team, smem, totals, shared);
         }
-        if (is_long) {
-            if (taker)
-                items[(iteration + 1) % 2] = ragged_take(plan, kind);
-            team_meet(team);
-        }
     }
-    __syncthreads();
+    team_meet(team, team.count);
 }
 
 template <class Sum, int Kind>

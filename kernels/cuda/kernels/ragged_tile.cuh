@@ -161,9 +161,25 @@ DEVICE void ragged_read(const struct ragged_plan &plan, const struct ragged_item
     else if (together)
         packed_read(vectors, shift + leaf.first, samples);
     else
-        leaf_read<false>(vectors, shift, samples);
-    ragged_fill(samples, leaf.samples, Sum::as_f32(Sum::absent()));
+        leaf_read<false, true>(vectors, shift, samples);
+    if (!Sum::has_identity || plan.backward[pass]) /* a forward pass meets them last */
+        ragged_fill(samples, leaf.samples, Sum::as_f32(Sum::absent()));
     leaf_from_f32<Sum>(samples, x);
+}
+
+/* As tiles_shift_up, in fewer instructions: results move to other registers only where they are written from. */
+template <int By> DEVICE void leaf_shift_up(float x[ORDER_LEAF], float *beyond)
+{
+    float before[By];
+#pragma unroll
+    for (int i = 0; i < By; i++) {
+        if (lane_index() == WARP - 1)
+            beyond[i] = x[ORDER_LEAF - By + i];
+        before[i] = __shfl_up_sync(~0u, x[ORDER_LEAF - By + i], 1);
+    }
+#pragma unroll
+    for (int i = ORDER_LEAF - 1; i >= 0; i--)
+        x[i] = i < By ? before[i] : x[i - By];
 }
 
 /* Writes the results of a tile, when all lanes have read the tile. */
@@ -178,7 +194,13 @@ DEVICE void ragged_write(const struct ragged_plan &plan, const struct ragged_ite
     if (together) {
         packed_write(vectors, shift + leaf.first, leaf.samples, results.x);
     } else {
-        tiles_shift_up<1>(&results, shift, (float *)(vectors + TILE_VECTORS));
+        float *beyond = (float *)(vectors + TILE_VECTORS);
+        if (shift == 1)
+            leaf_shift_up<1>(results.x, beyond);
+        else if (shift == 2)
+            leaf_shift_up<2>(results.x, beyond);
+        else if (shift == 3)
+            leaf_shift_up<3>(results.x, beyond);
         leaf_write(vectors, lane_index(), results.x);
     }
     __syncwarp();
