@@ -17,20 +17,45 @@ static __device__ __forceinline__ struct line line_of(const struct step_rows &ro
             step_row(&rows, &rows.further[PICK_HALF_WIDTH], row), step_row(&rows, &rows.output, row)};
 }
 
+/* Positions and half-widths, which are mostly f32, as results are. */
 static __device__ __forceinline__ double number(const struct step_operand &operand, const char *row, uint64_t k)
 {
-    return step_get_f64(operand.dtype, row + (int64_t)k * operand.stride);
+    const char *const at = row + (int64_t)k * operand.stride;
+    return operand.dtype == SCAND_DTYPE_F32 ? step_get_f64(SCAND_DTYPE_F32, at) : step_call_get_f64(operand.dtype, at);
+}
+
+static __device__ __forceinline__ void put_result(const struct step_operand &operand, double result, char *at)
+{
+    if (operand.dtype == SCAND_DTYPE_F32)
+        step_put_f64(SCAND_DTYPE_F32, result, at);
+    else
+        step_call_put_f64(operand.dtype, result, at);
+}
+
+/* Between two samples of a row, whose places are known to be multiples of their size, or not. */
+static __device__ __forceinline__ double interpolated(bool aligned, enum scand_dtype dtype, int64_t stride,
+                                                      const char *x, double at)
+{
+    const struct pick_place place = pick_place(at);
+    const char *first = step_aligned(aligned, dtype, x + (int64_t)place.first * stride);
+    const char *second = step_aligned(aligned, dtype, x + (int64_t)place.second * stride);
+    return pick_between(step_get_f64(dtype, first), step_get_f64(dtype, second), place.share);
+}
+
+static __device__ __noinline__ double call_interpolated(enum scand_dtype dtype, int64_t stride, const char *x,
+                                                        double at)
+{
+    return interpolated(false, dtype, stride, x, at);
 }
 
 /* Dtype: of an input of which all elements lie at multiples of their size, or ANY. */
 template <enum scand_dtype Dtype>
-static __device__ __forceinline__ double interpolated(const struct step_operand &input, const char *x, double at)
+static __device__ __forceinline__ double value_at(const struct step_operand &input, const char *x, double at)
 {
-    const enum scand_dtype dtype = Dtype == ANY ? input.dtype : Dtype;
-    const struct pick_place place = pick_place(at);
-    const char *first = step_aligned(Dtype != ANY, dtype, x + (int64_t)place.first * input.stride);
-    const char *second = step_aligned(Dtype != ANY, dtype, x + (int64_t)place.second * input.stride);
-    return pick_between(step_get_f64(dtype, first), step_get_f64(dtype, second), place.share);
+    if constexpr (Dtype == ANY)
+        return call_interpolated(input.dtype, input.stride, x, at);
+    else
+        return interpolated(true, Dtype, input.stride, x, at);
 }
 
 template <enum scand_dtype Dtype>
@@ -46,10 +71,10 @@ static __global__ void __launch_bounds__(THREADS)
             const double width = half_width + 1;
             double result = 0;
             if (pick_is_inside(at, half_width, rows.input.length))
-                result = pick_value(interpolated<Dtype>(rows.input, line.x, at - width),
-                                    interpolated<Dtype>(rows.input, line.x, at),
-                                    interpolated<Dtype>(rows.input, line.x, at + width), width);
-            step_put_f64(rows.output.dtype, result, line.y + (int64_t)k * rows.output.stride);
+                result =
+                    pick_value(value_at<Dtype>(rows.input, line.x, at - width), value_at<Dtype>(rows.input, line.x, at),
+                               value_at<Dtype>(rows.input, line.x, at + width), width);
+            put_result(rows.output, result, line.y + (int64_t)k * rows.output.stride);
         });
 }
 
