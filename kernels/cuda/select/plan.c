@@ -39,19 +39,14 @@ uint64_t scan_groups(uint64_t members)
     return scan_parts(members, ORDER_FAN);
 }
 
-uint64_t scan_tree_sums(uint64_t members)
+uint64_t scan_sums(uint64_t length, uint64_t count)
 {
-    uint64_t sums = members;
+    uint64_t members = scan_blocks(length), sums = members;
     while (members > 1) {
         members = scan_groups(members);
         sums += members;
     }
-    return sums;
-}
-
-uint64_t scan_sums(uint64_t length, uint64_t count)
-{
-    return count * scan_tree_sums(scan_blocks(length));
+    return count * sums;
 }
 
 /* Copies the outer axes, without those of one row and with neighbours made one where a single stride serves both. */
@@ -187,7 +182,7 @@ struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint
     plan.first_row = first;
     plan.blocks = scan_blocks(rows->length);
     plan.items = count * plan.blocks;
-    plan.sums_per_row = scan_tree_sums(plan.blocks);
+    plan.sums_per_row = scan_sums(rows->length, 1);
     plan.pass_count = (int)rule->pass_count;
     for (int pass = 0; pass < plan.pass_count; pass++)
         plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;

@@ -120,9 +120,7 @@ uint64_t scan_groups(uint64_t members);
 #define SCAN_SERIAL_TILES 3 /* the most tiles */
 int scan_serial_rows(int leaves);
 
-/* Sums of a tree of order 1 with so many members, all levels one after the other; those that `count` rows have above
- * their samples. */
-uint64_t scan_tree_sums(uint64_t members);
+/* The sums that `count` rows have above their samples, all levels of a row's one after the other. */
 uint64_t scan_sums(uint64_t length, uint64_t count);
 
 #ifdef __cplusplus

@@ -32,7 +32,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define IN_STEP       FACT(18) /* the first sample and the first result are equally far into 16 bytes */
 #define PART_LEAF     FACT(19) /* the last leaf of a row is not full */
 #define BLOCKS        FACT(20) /* a row has several order blocks */
-#define PREFETCH      FACT(21) /* select_any_layout_prefetches */
+#define PREFETCH      FACT(21) /* can_prefetch */
 #define COOPERATIVE   FACT(22) /* the device can launch thread blocks that are all resident at once */
 #define ONE_READ      FACT(23) /* one pass, or a thread block on each SM for each order block of a row */
 #define CLUSTERS      FACT(24) /* device, rule and input are what clusters need */
@@ -230,7 +230,8 @@ enum select_together select_together_of(const struct scan_rows *rows, uint64_t c
     return SELECT_SCANS;
 }
 
-bool select_any_layout_prefetches(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max)
+/* True when kernels can prefetch: samples are contiguous and a thread block has room for them. */
+static bool can_prefetch(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max)
 {
     const int slots = SELECT_PREFETCH_VECTORS((int)codec_bytes(rule->input), (int)codec_bytes(rule->output));
     return plan->input.access == ACCESS_VEC16 && plan->output.access == ACCESS_VEC16 &&
@@ -378,7 +379,7 @@ static uint64_t facts_of(const struct scan_rows *rows, const struct scan_plan *p
     facts |= device->clusters && cluster_fits(&rows->rule, plan) ? CLUSTERS : 0;
     facts |= device->clusters && any_cluster_fits(rows, plan) ? ANY_CLUSTERS : 0;
     facts |= device->clusters && any_grid_fits(&rows->rule) ? ANY_GRIDS : 0;
-    return facts | (select_any_layout_prefetches(&rows->rule, plan, device->shared_max) ? PREFETCH : 0);
+    return facts | (can_prefetch(&rows->rule, plan, device->shared_max) ? PREFETCH : 0);
 }
 
 static int architecture_of(int capability)

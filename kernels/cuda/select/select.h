@@ -88,9 +88,6 @@ enum select_together select_together_of(const struct scan_rows *rows, uint64_t c
 /* The coefficients of affine rows as the rows of an input. */
 struct scan_rows select_coefficient_rows(const struct scan_rows *rows);
 
-/* True when the any_layout kernel can prefetch: samples are contiguous and a thread block has room for them. */
-bool select_any_layout_prefetches(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max);
-
 #ifdef __cplusplus
 }
 #endif
