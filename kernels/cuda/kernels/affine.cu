@@ -94,7 +94,7 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
     plan->coefficient = rows->rule.coefficient;
     plan->whole = codec_is_integer(rows->rule.input) ? (uint64_t)(int64_t)rows->rule.coefficient : 0;
     if (!ahead)
-        plan->samples.scan.smem = ANY_SMEM(any_widest(plan->samples));
+        plan->samples.scan.smem = ANY_SMEM(ANY_LEAVES, any_widest(plan->samples));
 }
 
 static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count,
@@ -108,7 +108,8 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
     plan->samples.scan.smem = WORDS_VECTORS(plan->samples.input_bytes) +
                               std::max({WORDS_VECTORS(plan->coefficients.input_bytes), read, stage});
     if (!ahead)
-        plan->samples.scan.smem = ANY_SMEM(std::max(any_widest(plan->samples), plan->coefficients.input_bytes));
+        plan->samples.scan.smem =
+            ANY_SMEM(ANY_LEAVES, std::max(any_widest(plan->samples), plan->coefficients.input_bytes));
 }
 
 template <class Plan> static cudaError_t together(const struct scan_part *parts, unsigned count, cudaStream_t stream)

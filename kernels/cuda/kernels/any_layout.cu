@@ -58,17 +58,23 @@ const struct scan_spine *scan_any_layout_spine(const struct scan_rule *rule)
     return &any_of(rule)->spine;
 }
 
-/* The number of resident thread blocks also depends on the samples. */
+/* A kernel that may have all the shared memory there is. The number of resident thread blocks also depends on the
+ * samples. */
+static cudaError_t kernel_load(const struct scan_device *device, const void *kernel)
+{
+    size_t shared_bytes = 0;
+    const cudaError_t error = scan_kernel_load_most(kernel, device->shared_max, &shared_bytes);
+    assert(error || shared_bytes + SELECT_DECLARED_BYTES >= (size_t)device->shared_max);
+    return error;
+}
+
 cudaError_t scan_any_layout_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < ANY_LAYOUT_KERNELS && !error; i++) {
-        size_t shared_bytes = 0;
-        for (int ahead = 0; ahead < 2 && !error; ahead++)
-            error = scan_kernel_load_most(any_layouts[i].kernels[ahead], device->shared_max, &shared_bytes);
-        assert(error || shared_bytes + SELECT_DECLARED_BYTES >= (size_t)device->shared_max);
-        if (!error)
-            error = scan_spine_load(&any_layouts[i].spine);
+    for (const struct any_layout &any_layout : any_layouts) {
+        for (const void *kernel : any_layout.kernels)
+            error = error ? error : kernel_load(device, kernel);
+        error = error ? error : scan_spine_load(&any_layout.spine);
     }
     return error;
 }
@@ -81,7 +87,7 @@ static_assert(SELECT_PREFETCH_VECTORS(2, 4) == WORDS_VECTORS(2) + WORDS_STAGE(4)
 static int smem_of(const struct any_plan *plan)
 {
     return plan->scan.ahead ? SELECT_PREFETCH_VECTORS(plan->input_bytes, plan->output_bytes)
-                            : ANY_SMEM(any_widest(*plan));
+                            : ANY_SMEM(plan->leaves, any_widest(*plan));
 }
 
 struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
@@ -101,17 +107,37 @@ struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const stru
     plan.offsets = ragged ? ragged->offsets : NULL;
     plan.items = ragged ? ragged->items : NULL;
     plan.demean = rule->demean;
+    plan.leaves = ANY_LEAVES;
     plan.scan.smem = smem_of(&plan);
     return plan;
 }
 
-static cudaError_t launch(const struct scan_call *call, const struct any_layout *any_layout, struct any_plan *plan)
+static cudaError_t resident_find(const void *kernel, const struct any_plan *plan, int *resident)
+{
+    const int warps = scan_warps(plan->scan.length);
+    return scan_kernel_resident(kernel, warps * WARP, (size_t)warps * plan->scan.smem * VEC16_BYTES, resident);
+}
+
+/* Has a kernel that does not prefetch read all leaves of a tile at a time, if that costs no thread blocks. */
+static cudaError_t leaves_find(const void *kernel, struct any_plan *plan, int resident)
+{
+    struct any_plan whole = *plan;
+    int found = 0;
+    whole.leaves = WARP;
+    whole.scan.smem = smem_of(&whole);
+    const cudaError_t error = resident_find(kernel, &whole, &found);
+    if (!error && found >= resident)
+        *plan = whole;
+    return error;
+}
+
+static cudaError_t launch(const struct scan_call *call, const void *kernel, struct any_plan *plan)
 {
     struct scan_plan *scan = &plan->scan;
-    const int warps = scan_warps(scan->length);
-    const void *kernel = any_layout->kernels[scan->ahead];
     int resident = 0;
-    cudaError_t error = scan_kernel_resident(kernel, warps * WARP, (size_t)warps * scan->smem * VEC16_BYTES, &resident);
+    cudaError_t error = resident_find(kernel, plan, &resident);
+    if (!error && !scan->ahead)
+        error = leaves_find(kernel, plan, resident);
     if (error || resident == 0)
         return error ? error : SCAN_NO_ROOM;
     return batch_launch_alone(call->device, kernel, resident, plan, scan, call->stream);
@@ -144,7 +170,7 @@ static cudaError_t totals_make(const struct scan_call *call, const struct scan_p
     if (range)
         scan_plan_narrow(&blocks.scan, range);
     if (!range || range->work == RANGE_MEAN_TOTALS)
-        error = launch(call, mean, &blocks);
+        error = launch(call, mean->kernels[scan->ahead], &blocks);
     if (error || (range && range->work == RANGE_MEAN_TOTALS))
         return error;
     return scan_spine_of_pass(&mean->spine, &plan.scan, 0, call->stream);
@@ -164,7 +190,6 @@ cudaError_t scan_any_layout_means(const struct scan_call *call, struct any_plan 
 cudaError_t scan_any_layout(const struct scan_call *call)
 {
     const struct scan_rows *rows = call->rows;
-    const struct any_layout *any_layout = any_of(&rows->rule);
     struct scan_plan scan = call->plan;
     scan.ahead = call->path == SELECT_ANY_LAYOUT_PREFETCH;
     struct any_plan plan = scan_any_layout_plan_of(&rows->rule, &scan, call->ragged);
@@ -172,6 +197,6 @@ cudaError_t scan_any_layout(const struct scan_call *call)
     cudaError_t error = scan_any_layout_means(call, &plan, &workspace);
     if (error || (call->range && range_is_mean(call->range)))
         return error;
-    return scan_with_spine(&any_layout->spine, &plan.scan, call->ragged, workspace, call->range, call->stream,
-                           [&] { return launch(call, any_layout, &plan); });
+    return scan_with_spine(scan_any_layout_spine(&rows->rule), &plan.scan, call->ragged, workspace, call->range,
+                           call->stream, [&] { return launch(call, any_of(&rows->rule)->kernels[scan.ahead], &plan); });
 }

@@ -14,10 +14,10 @@
 #include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/tile_words.cuh"
 
-/* Leaves of a tile that pass through shared memory at a time, where nothing is fetched ahead: any GPU has that much
- * memory. The vectors that a warp needs, by the bytes of the widest word. */
-#define ANY_LEAVES       8
-#define ANY_SMEM(WIDEST) (ANY_LEAVES * (WIDEST) + 8)
+/* Leaves of a tile that pass through shared memory at a time, at least, where nothing is fetched ahead: any GPU has
+ * that much memory. The vectors that a warp needs for so many, by the bytes of the widest word. */
+#define ANY_LEAVES               8
+#define ANY_SMEM(LEAVES, WIDEST) ((LEAVES) * (WIDEST) + 8)
 
 /* The time at which words are fetched: as they are needed; or before, and the next item's when they have been read; or
  * before, by the kernel. */
@@ -27,6 +27,7 @@ struct any_plan {
     struct scan_plan scan; /* plan whose tile is the whole room where nothing is fetched ahead */
     enum scand_dtype input, output;
     int input_bytes, output_bytes; /* bytes of the words that samples travel as */
+    int leaves;                    /* that are read at a time, where nothing is fetched ahead */
     enum scand_kind kind;
     bool wide[SCAND_PASSES_MAX];          /* true for passes whose samples are f64 */
     uint64_t flip;                        /* sign bit of integers that are compared as signed ones, or 0 */
@@ -74,12 +75,12 @@ DEVICE void any_words_fetched(const struct scan_item *item, const struct scan_it
         any_fetch<Bytes>(next, warp, tile);
 }
 
-/* The words of a leaf of an item that was not fetched ahead: some leaves at a time. */
+/* The words of a leaf of an item that was not fetched ahead: plan.leaves at a time. */
 template <int Bytes>
 DEVICE void any_words_now(const struct any_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
                           uint32_t words[4 * Bytes])
 {
-    const int leaves = ANY_LEAVES;
+    const int leaves = plan.leaves;
     const int shift = plan.scan.input.access == ACCESS_VEC16 ? shift_of<char>(item->input) : 0;
 #pragma unroll 1
     for (int first = 0; first < WARP; first += leaves) {
