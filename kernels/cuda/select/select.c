@@ -122,7 +122,7 @@ static const struct row {
      * by one. */
     PATH(REDUCE,                       0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* Rows of 1,000 samples by Pareto's law 0.77 / 0.63 / 0.40. A thread block needs 71 KiB of shared memory. */
+    /* Rows of 1,000 samples by Pareto's law 0.74 / 0.64 / 0.49. A thread block needs 71 KiB of shared memory. */
     PATH(RAGGED,                       0,              NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Rows of 3 samples 0.53 / 0.48 / 0.49, as WARP_PER_ROWS 0.36 / 0.26 / 0.14; of 5 0.76 / 0.62 / 0.60, as WARP_PER_ROWS 0.59 / 0.43 / 0.23. */
