@@ -313,14 +313,14 @@ int scand_is_local(const struct scand *daemon);
  *
  * - reconnect_ms: how long a call waits for a daemon that is away; 0 to 86,400,000 (a day), 10,000 by default. With 0
  *   such a call returns SCAND_UNAVAILABLE at once, and scand_dispatch or the next call connects again. scand_wait
- * always waits for as long as its caller says.
+ *   always waits for as long as its caller says.
  *   Connecting waits as long where it has found a daemon that ended before it answered, but not where none is there.
  * - give_up_ms: how long a daemon may be away before all jobs without an answer end in SCAND_UNAVAILABLE; the same
- * range and default.
+ *   range and default.
  * - drain_ms: how long a daemon that is to stop may take until jobs that it has refused end in SCAND_DRAINING; 0 to
  *   86,400,000, 60,000 by default. With 0 they do at once, and it is the program that submits them again.
  * - spin_us: for how long scand_wait looks for the answer to a small job without blocking, where the one before came
- * that soon and the process may use at least four processors; 0 (never) to 10,000, 50 by default.
+ *   that soon and the process may use at least four processors; 0 (never) to 10,000, 50 by default.
  * - rings: 1, the default: a program that sends many small jobs shares memory with the daemon for its messages, where
  *   the daemon has some for it; 0: all messages go through the socket.
  * - local: where to compute without a daemon: an enum scand_local, SCAND_LOCAL_DEFAULT by default.
