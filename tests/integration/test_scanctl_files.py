@@ -473,7 +473,7 @@ class SeveralFiles(ScanctlTest):
         self.fail_with(65, "b.su: is 1 bytes", "scan", good, bad, "-o", self.path("results") + "/")
         self.assertEqual(os.listdir(self.path("results")), ["a.su"])
         self.fail_with(73, "none/a.su: cannot be created", "scan", good, "-o", self.path("none") + "/")
-        self.fail_with(64, "2 inputs and -o is .* give a folder that exists", "scan", good, bad, "-o", self.path("none"))
+        self.fail_with(64, "2 inputs, the first is .* give a folder that exists", "scan", good, bad, "-o", self.path("none"))
 
 
 class Scale(ScanctlTest):

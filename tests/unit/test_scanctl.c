@@ -192,7 +192,7 @@ static void options_wrong(void)
     static const char *const lines[][2] = {
         {"", "no input"},
         {"in", "no output"},
-        {"a b -o c", "2 inputs and -o is \"c\"; give a folder that exists, as in -o c/"},
+        {"a b -o c", "2 inputs, the first is \"a\", and -o is \"c\"; give a folder that exists, as in -o c/"},
         {"a/x.su b/x.su -o c/", "a/x.su and b/x.su would both be written to c/"},
         {"a - -o c/", "standard input has no name"},
         {"in -o", "-o needs a value"},

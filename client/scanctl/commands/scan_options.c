@@ -169,8 +169,9 @@ static int inputs_check(const struct scan_options *options, struct error *error)
     const char *path = options->output_path;
     bool folder = path_is_folder(path);
     if (options->input_count > 1 && !folder)
-        return fail(error, EX_USAGE, "%d inputs and -o is \"%s\"; give a folder that exists, as in -o %s/",
-                    options->input_count, path, strcmp(path, "-") ? path : "results");
+        return fail(error, EX_USAGE,
+                    "%d inputs, the first is \"%s\", and -o is \"%s\"; give a folder that exists, as in -o %s/",
+                    options->input_count, options->inputs[0], path, strcmp(path, "-") ? path : "results");
     for (int i = 0; i < options->input_count; i++) {
         if (!*options->inputs[i])
             return fail(error, EX_USAGE, "the input is \"\"; give a file, or - for standard input");
