@@ -1,5 +1,5 @@
 /*
- * Every maximum of the system, on one screen. Sizes in bytes, times in milliseconds. Both sides are built with these;
+ * Every maximum of the system. Sizes in bytes, times in milliseconds. Both sides are built with these;
  * hello tells a client the ones that it has to know.
  */
 #ifndef PROTOCOL_LIMITS_H
@@ -93,11 +93,11 @@
 #define LIMIT_SMALLEST_SEGMENT_BYTES KIB(4)
 #define LIMIT_POOL_FILES             2048 /* segments that are not large: each takes a descriptor and a memory map */
 #define LIMIT_LARGE_SEGMENT_BYTES    MIB(16)
-#define LIMIT_HOST_BUFFER_BYTES      (LIMIT_MESSAGE_FDS * LIMIT_LARGE_SEGMENT_BYTES)
+#define LIMIT_HOST_BUFFER_BYTES      (LIMIT_MESSAGE_FDS * LIMIT_LARGE_SEGMENT_BYTES) /* of the pool */
 #define LIMIT_IMPORT_BYTES           GIB(512) /* all descriptors of one import together */
 #define LIMIT_MEMORY_RESERVE_BYTES   MIB(64)  /* available memory that is never promised to anybody */
-#define LIMIT_SHARED_UNIT_BYTES \
-    MIB(2) /* device memory for other processes: a multiple, so that it holds nothing else */
+/* Device memory for other processes is a multiple, so that it holds nothing else. */
+#define LIMIT_SHARED_UNIT_BYTES MIB(2)
 
 /* Files that jobs read. */
 #define LIMIT_FILE_BYTES       (UINT64_C(1) << 46) /* bytes of one file */

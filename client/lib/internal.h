@@ -55,9 +55,9 @@
 #ifndef BUFFERS_ENDED_MAX
 #define BUFFERS_ENDED_MAX 4096 /* buffers of ended sessions, kept for scand_buffer_release */
 #endif
+/* Pause before a job that met many ends of workers is sent again: over QUICK_MS of the supervisor. */
 #ifndef SUSPECT_MS
-#define SUSPECT_MS \
-    2500 /* pause before a job that met many ends of workers is sent again: over QUICK_MS of the supervisor */
+#define SUSPECT_MS 2500
 #endif
 #define ATTEMPTS_AT_ONCE 3 /* times that a request or job is sent without a pause, */
 #define ATTEMPTS_MAX     5 /* and in all: what ends so many workers will end another */

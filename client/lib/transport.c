@@ -86,10 +86,10 @@ static void jobs_keep_unsent(struct scand *daemon)
 void session_drop(struct scand *daemon)
 {
     const bool connected = daemon->connection != NULL;
-    if (connected)
+    if (connected) {
         jobs_keep_unsent(daemon);
-    if (connected)
         epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, daemon->socket, NULL);
+    }
     process_close(daemon);
     if (!connected)
         return;

@@ -20,8 +20,8 @@ enum {
 #define LARGE_BYTES (UINT64_C(1) << 20) /* arrays from here on have a block */
 #define SIZE_MOST   (SIZE_MAX / 4)      /* more than there are addresses */
 #define KEPT_BYTES  (UINT64_C(1) << 30) /* memory of blocks that no array uses */
-#define POPULATED_BYTES \
-    (UINT64_C(256) << 20) /* up to here all pages are made at once: programs use what they ask for */
+/* Up to here all pages are made at once: programs use what they ask for. */
+#define POPULATED_BYTES (UINT64_C(256) << 20)
 
 struct block {
     uint64_t serial;

@@ -61,7 +61,6 @@ static int start_chunk(struct device *device, const struct scan_rows *rows, cons
 /* A run: the places of its chunks, and which chunks have ended. */
 struct calibrate_run {
     struct device *device;
-    const struct scan_rows *rows;
     const struct chunk_size *chunk_size;
     struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT];
     uint64_t started, ended, total;
@@ -85,10 +84,10 @@ static struct chunk *next_place(struct calibrate_run *run)
     return free ? run->last[before % chunks].chunk : NULL;
 }
 
-/* Waits for a chunk to end, at most timeout_ms. Returns 0, or why the chunk or the device has failed. */
-static int await_end(struct calibrate_run *run, int timeout_ms)
+/* Waits for a chunk to end, for a millisecond at most. Returns 0, or why the chunk or the device has failed. */
+static int await_end(struct calibrate_run *run)
 {
-    struct chunk *chunk = run->device->ops->finish(run->device, timeout_ms);
+    struct chunk *chunk = run->device->ops->finish(run->device, 1);
     uint64_t at_us = clock_us();
     if (!chunk)
         return 0;
@@ -106,7 +105,7 @@ static int drain(struct calibrate_run *run)
 {
     uint64_t end_us = clock_us() + LOST_MS * 1000;
     while (run->ended < run->started && clock_us() < end_us)
-        await_end(run, 1);
+        await_end(run);
     return run->ended < run->started ? -EOWNERDEAD : 0;
 }
 
@@ -115,12 +114,12 @@ static int drain(struct calibrate_run *run)
 static int run(struct device *device, const struct scan_rows *rows, struct chunk_size *chunk_size)
 {
     struct calibrate_run run = {
-        .device = device, .rows = rows, .chunk_size = chunk_size, .total = RUN_BYTES / chunk_size->chunk_bytes};
+        .device = device, .chunk_size = chunk_size, .total = RUN_BYTES / chunk_size->chunk_bytes};
     uint64_t end_us = clock_us() + LOST_MS * 1000;
     int r = 0;
     while (run.ended < run.total && !r && clock_us() < end_us) {
         struct chunk *place = next_place(&run);
-        r = place ? start_chunk(device, rows, chunk_size, run.started, place) : await_end(&run, 1);
+        r = place ? start_chunk(device, rows, chunk_size, run.started, place) : await_end(&run);
         run.started += place && !r;
     }
     uint64_t took_us = clock_us() - run.begin_us;

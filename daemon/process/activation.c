@@ -31,11 +31,11 @@ size_t activation_count(void)
     return count;
 }
 
-static bool has_option(int fd, int option, int wanted)
+static bool has_option(int option, int wanted)
 {
     int value;
     socklen_t size = sizeof value;
-    return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 && value == wanted;
+    return getsockopt(FIRST_FD, SOL_SOCKET, option, &value, &size) == 0 && value == wanted;
 }
 
 int activation_accept(size_t count, int *listen_fd, char *path, size_t size, struct error *error)
@@ -46,9 +46,9 @@ int activation_accept(size_t count, int *listen_fd, char *path, size_t size, str
         return error_set(
             error, -EINVAL,
             "the service manager passes %zu sockets; allowed: one, so give scand.socket one ListenStream=", count);
-    if (!has_option(FIRST_FD, SO_DOMAIN, AF_UNIX) || !has_option(FIRST_FD, SO_TYPE, SOCK_STREAM) ||
-        !has_option(FIRST_FD, SO_ACCEPTCONN, 1) || getsockname(FIRST_FD, (struct sockaddr *)&address, &length) ||
-        address.sun_path[0] != '/' || strlen(address.sun_path) >= size)
+    if (!has_option(SO_DOMAIN, AF_UNIX) || !has_option(SO_TYPE, SOCK_STREAM) || !has_option(SO_ACCEPTCONN, 1) ||
+        getsockname(FIRST_FD, (struct sockaddr *)&address, &length) || address.sun_path[0] != '/' ||
+        strlen(address.sun_path) >= size)
         return error_set(error, -EINVAL,
                          "what the service manager passes is no Unix stream socket that listens at a path; give "
                          "scand.socket ListenStream=/run/scand/scand.sock and Accept=no");

@@ -11,11 +11,11 @@
 #include "kernels/scan.h"
 
 #define CPU_CACHE_LINE 64
-#define CPU_GROUP_ROWS                                                                             \
-    16 /* rows gathered together, so that neighbours in memory share the cache lines that are read \
-        */
-#define CPU_STAGING_BYTES \
-    (ORDER_BLOCK * sizeof(double) + 3 * CPU_CACHE_LINE) /* not a power of two: sets of the cache */
+
+/* Rows gathered together, so that neighbours in memory share the cache lines that are read. */
+#define CPU_GROUP_ROWS 16
+/* Not a power of two: sets of the cache. */
+#define CPU_STAGING_BYTES             (ORDER_BLOCK * sizeof(double) + 3 * CPU_CACHE_LINE)
 #define CPU_INTERLEAVED_STAGING_BYTES (ORDER_TILE * sizeof(double) + 3 * CPU_CACHE_LINE)
 
 /* One sum of floats for each member of a group. */

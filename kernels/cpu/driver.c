@@ -75,7 +75,7 @@ static void run_all(struct scan *scan, cpu_work *work, void *context)
 struct visit {
     struct scan *scan;
     const struct row_group *row_group;
-    struct steps steps;
+    struct passes passes;
 };
 
 #define ALL_WORKERS UINT_MAX /* in place of a worker that has a row group for itself */
@@ -86,7 +86,7 @@ static void blocks_work(void *context, unsigned worker)
     struct visit *visit = context;
     uint64_t b;
     while ((b = atomic_fetch_add(&visit->scan->next, 1)) < visit->scan->block_count) {
-        row_group_visit(visit->scan, scratch_of(visit->scan, worker), visit->row_group, b, visit->steps);
+        row_group_visit(visit->scan, scratch_of(visit->scan, worker), visit->row_group, b, visit->passes);
         if (!goes_on(visit->scan))
             return;
     }
@@ -95,14 +95,14 @@ static void blocks_work(void *context, unsigned worker)
 /* Visits all blocks of a row group. True when all have been visited. */
 static bool row_group_visit_all(struct scan *scan, const struct row_group *row_group, uint32_t known, unsigned worker)
 {
-    const struct steps steps = {0, known, scan->rows->rule.pass_count, NULL};
-    struct visit visit = {scan, row_group, steps};
+    const struct passes passes = {0, known, scan->rows->rule.pass_count, NULL};
+    struct visit visit = {scan, row_group, passes};
     if (worker == ALL_WORKERS) {
         run_all(scan, blocks_work, &visit);
         return atomic_load(&scan->next) >= scan->block_count;
     }
     for (uint64_t b = 0; b < scan->block_count; b++)
-        row_group_visit(scan, scratch_of(scan, worker), row_group, b, steps);
+        row_group_visit(scan, scratch_of(scan, worker), row_group, b, passes);
     return true;
 }
 
@@ -122,7 +122,7 @@ static bool row_group_stream(struct scan *scan, struct row_group *row_group, uns
         uint64_t b = rule->passes[pass] == SCAND_PASS_BACKWARD ? scan->block_count - 1 - i : i;
         for (uint64_t r = 0; i == 0 && r < row_group->count; r++)
             carries[r] = identity;
-        row_group_visit(scan, scratch, row_group, b, (struct steps){pass, pass + 1, pass + 1, carries});
+        row_group_visit(scan, scratch, row_group, b, (struct passes){pass, pass + 1, pass + 1, carries});
         row_group->streamed_blocks++;
         if (worker == ALL_WORKERS && !goes_on(scan))
             break;

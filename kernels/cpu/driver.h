@@ -98,7 +98,7 @@ static inline unsigned worker_count(const struct scan *scan)
 /* staging.c */
 
 /* A visit's passes over blocks, from `first` to before `end`, as in cpu_block. */
-struct steps {
+struct passes {
     uint32_t first, known, end;
     union sum *running; /* streamed: the carry into each row's next block; else NULL */
 };
@@ -109,7 +109,7 @@ struct steps {
  * values; or, where `known` is FOR_TOTAL, for the row's total. Where rows are streamed, one visit does both for its
  * pass. */
 void row_group_visit(const struct scan *scan, struct cpu_scratch *scratch, const struct row_group *row_group,
-                     uint64_t b, struct steps steps);
+                     uint64_t b, struct passes passes);
 /* Turn the totals that a visit leaves into: carries into the blocks in that pass; results; means. */
 void row_group_carries(const struct scan *scan, const struct row_group *row_group, uint32_t pass);
 void row_group_reduce(const struct scan *scan, const struct row_group *row_group);

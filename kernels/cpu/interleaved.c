@@ -7,8 +7,8 @@
 #define INTERLEAVED_ROWS_MIN     8    /* fewer rows go one by one */
 #define COLUMN_GROUP_ROWS_MAX    4096 /* columns that are scanned together */
 #define COLUMN_GROUPS_PER_THREAD 4    /* or more */
-#define COLUMN_GROUP_GAIN \
-    4 /* threads that long columns by way of staging lines keep busy for what one does with column groups */
+/* Threads that long columns by way of staging lines keep busy for what one does with column groups. */
+#define COLUMN_GROUP_GAIN 4
 
 static bool input_across(const struct scan_rows *rows)
 {

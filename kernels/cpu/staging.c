@@ -167,32 +167,32 @@ static const union sum *carry_into(const struct scan *scan, const struct row_gro
 }
 
 void row_group_visit(const struct scan *scan, struct cpu_scratch *scratch, const struct row_group *row_group,
-                     uint64_t b, struct steps steps)
+                     uint64_t b, struct passes passes)
 {
     const struct scan_rows *rows = scan->rows;
-    const bool for_total = steps.known == FOR_TOTAL, last = steps.known == steps.end, narrow = is_narrow(scan);
-    const bool contiguous = steps.first > 0 ? output_contiguous(rows) : input_contiguous(rows);
-    const enum scand_dtype dtype = steps.first > 0 ? rows->rule.output : rows->rule.input;
+    const bool for_total = passes.known == FOR_TOTAL, last = passes.known == passes.end, narrow = is_narrow(scan);
+    const bool contiguous = passes.first > 0 ? output_contiguous(rows) : input_contiguous(rows);
+    const enum scand_dtype dtype = passes.first > 0 ? rows->rule.output : rows->rule.input;
     const bool same = staging_bytes(dtype) == staging_bytes(rows->rule.output);
-    char(*results)[CPU_STAGING_BYTES] = steps.running && !same ? scratch->results : scratch->staging;
+    char(*results)[CPU_STAGING_BYTES] = passes.running && !same ? scratch->results : scratch->staging;
     bool gather = !contiguous || !(narrow || is_plain(dtype));
     bool scatter = last && (!output_contiguous(rows) || !(narrow || is_plain(rows->rule.output)));
     if (gather)
-        staging_gather(scan, scratch, row_group, b, steps.first);
+        staging_gather(scan, scratch, row_group, b, passes.first);
     if (coefficients_gathered(rows) && !for_total)
         coefficients_gather(scan, scratch, row_group, b);
     for (uint64_t r = 0; r < row_group->count; r++) {
         uint64_t row = row_group->first + r;
         struct cpu_block block = {
             .rule = &rows->rule,
-            .first = steps.first,
-            .known = steps.known,
-            .end = steps.end,
-            .mean = rows->rule.demean && steps.first == 0 && !for_total ? &row_group->means[r] : NULL,
+            .first = passes.first,
+            .known = passes.known,
+            .end = passes.end,
+            .mean = rows->rule.demean && passes.first == 0 && !for_total ? &row_group->means[r] : NULL,
             .narrow = narrow,
             .length = block_length(rows, b),
-            .input = gather ? scratch->staging[r] : sample_at(rows, steps.first, row, b * ORDER_BLOCK),
-            .streamed = steps.running,
+            .input = gather ? scratch->staging[r] : sample_at(rows, passes.first, row, b * ORDER_BLOCK),
+            .streamed = passes.running,
             .row = r,
             .begin = b * ORDER_BLOCK,
             .row_length = rows->length,
@@ -200,16 +200,16 @@ void row_group_visit(const struct scan *scan, struct cpu_scratch *scratch, const
             .output = scatter ? results[r] : output_at(rows, row, b * ORDER_BLOCK),
             .coefficients = coefficients_of(rows, scratch, row, r, b),
         };
-        for (uint32_t pass = 0; !for_total && pass < steps.known; pass++)
-            block.carries[pass] = steps.running ? &steps.running[r] : carry_into(scan, row_group, pass, r, b);
+        for (uint32_t pass = 0; !for_total && pass < passes.known; pass++)
+            block.carries[pass] = passes.running ? &passes.running[r] : carry_into(scan, row_group, pass, r, b);
         if (for_total)
             scan->build->block_total(scratch, &block);
         else
             scan->build->block_run(scratch, &block);
-        if (steps.running)
-            steps.running[r] = block.total;
+        if (passes.running)
+            passes.running[r] = block.total;
         else if (!last)
-            row_group->carries[for_total ? 0 : steps.known][r * scan->block_count + b] = block.total;
+            row_group->carries[for_total ? 0 : passes.known][r * scan->block_count + b] = block.total;
     }
     if (scatter)
         staging_scatter(scan, row_group, b, results);

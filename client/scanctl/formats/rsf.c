@@ -84,9 +84,9 @@ static void rsf_parse(struct rsf *rsf, const char *at, const char *end)
         const char *equals = memchr(word, '=', (size_t)(past - word));
         struct value *value = equals ? rsf_member(rsf, word, (size_t)(equals - word)) : NULL;
         if (value) {
-            *value = (struct value){equals + 1, (size_t)(past - equals - 1)};
-            bool quoted = value->length >= 2 && (*value->at == '"' || *value->at == '\'') && past[-1] == *value->at;
-            *value = (struct value){value->at + quoted, value->length - 2 * quoted};
+            const char *from = equals + 1;
+            bool quoted = past - from >= 2 && (*from == '"' || *from == '\'') && past[-1] == *from;
+            *value = (struct value){from + quoted, (size_t)(past - from) - 2 * quoted};
         }
         at = past + 1;
     }

@@ -10,9 +10,8 @@
 #include "client/scanctl/formats/input.h"
 
 #define SAMPLE_BYTES 4
-#define DETECT_TRACES                                                                               \
-    4096 /* traces that are looked at to tell byte orders apart; all are checked when they are read \
-          */
+/* Traces that are looked at to tell byte orders apart; all are checked when they are read. */
+#define DETECT_TRACES 4096
 
 static uint64_t su_trace_bytes(uint64_t ns)
 {

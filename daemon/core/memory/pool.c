@@ -102,7 +102,8 @@ uint64_t pool_largest_bytes(const struct pool *pool)
     uint64_t large = stock_allowed(&alone, 0) / LIMIT_LARGE_SEGMENT_BYTES;
     if (large > pool->classes[CLASS_LARGE].count)
         large = pool->classes[CLASS_LARGE].count;
-    return (large < LIMIT_MESSAGE_FDS ? large : LIMIT_MESSAGE_FDS) * LIMIT_LARGE_SEGMENT_BYTES;
+    const uint64_t bytes = large * LIMIT_LARGE_SEGMENT_BYTES;
+    return bytes < LIMIT_HOST_BUFFER_BYTES ? bytes : LIMIT_HOST_BUFFER_BYTES;
 }
 
 /* First fit: the lowest run of free segments. */
