@@ -48,6 +48,12 @@ struct step {
     uint8_t further[LIMIT_OPERANDS]; /* operand numbers, in the order of the operation's list; 0: absent */
 };
 
+/* True when `algorithm` names how the step is done; a step without a name runs on any device. */
+static inline bool step_is_named(const struct step *step)
+{
+    return (step->kernel ? step->algorithm : step->rule.algorithm) != 0;
+}
+
 /*
  * Rows first <= r < first + count of a job, which a device computes at a time. The first step reads the input, each
  * other step reads the result of the step before, in the output's dtype, and the last step writes the output.
@@ -55,12 +61,6 @@ struct step {
  * A plain chunk is one reduction, or scans of which only the first may have a further operand: values between them are
  * in the output, where they work in place (rows_then). between.h says where steps of other chunks read and write.
  */
-/* True when `algorithm` names how the step is done; a step without a name runs on any device. */
-static inline bool step_is_named(const struct step *step)
-{
-    return (step->kernel ? step->algorithm : step->rule.algorithm) != 0;
-}
-
 struct chunk {
     /* The number of rows, and, for a plain chunk, their layout and the rule of the first step. Addresses are in the
      * spans. */
