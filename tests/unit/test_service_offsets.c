@@ -108,6 +108,30 @@ static void few_are_read_at_once(void)
     end();
 }
 
+/* Offsets that have yet to be read may be wrong also where there are no samples; until then the job waits like others.
+ */
+static void rows_of_nothing(void)
+{
+    begin();
+    struct msg_job_submit_params many = ragged_of(samples, LIMIT_LOOP_OFFSETS + 1), few = ragged_of(samples, 5);
+    many.input.shape[0] = many.output.shape[0] = few.input.shape[0] = few.output.shape[0] = 0;
+    struct msg_tensor line = line_of(counts, 5);
+    line.dtype = SCAND_DTYPE_I64;
+    line.strides[0] = 8;
+    uint32_t right = submit(anna, many);
+    CHECK(is_silent(anna));
+    rig_run_work();
+    CHECK(done(right));
+    uint32_t sums = submit(anna, (struct msg_job_submit_params){.input = line, .output = line, .passes_count = 1});
+    uint32_t wrong = submit(anna, few); /* waits for the sums */
+    offsets[0] = 1;
+    rig_complete(0, 0);
+    CHECK(done(sums));
+    help();
+    CHECK_CONTAINS(refusal(anna, wrong, SCAND_INVALID), "\"offsets\"[0] is 1; allowed: 0 to 0");
+    end();
+}
+
 /* The jobs of a connection are one piece of work at a time, and each of its units is bounded. */
 static void units_and_connections(void)
 {
@@ -383,6 +407,7 @@ static void lists(void)
 
 static const struct test tests[] = {
     TEST(few_are_read_at_once),
+    TEST(rows_of_nothing),
     TEST(units_and_connections),
     TEST(many_are_freed_by_helpers),
     TEST(wrong_ones_count),

@@ -62,5 +62,6 @@ int reading_begin(struct call *call, struct job *job, struct buffer *buffer, str
     *(client->last_reading ? &client->last_reading->next : &client->readings) = reading;
     client->last_reading = reading;
     job->reading = reading;
+    job->rows.row_count = 1; /* also of an input without samples: nobody knows yet whether its offsets are right */
     return 0;
 }
