@@ -1,9 +1,8 @@
-/*
- * Every maximum of the system. Sizes in bytes, times in milliseconds. Both sides are built with these;
- * hello tells a client the ones that it has to know.
- */
+/* Every maximum of the system, in bytes and milliseconds, for both sides. hello tells clients what they need. */
 #ifndef PROTOCOL_LIMITS_H
 #define PROTOCOL_LIMITS_H
+
+#include <stdint.h>
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)

@@ -117,7 +117,7 @@ struct service {
     struct scheduler scheduler;
     struct chunk *chosen, *last_chosen; /* chunks that are about to be handed to devices, by next */
     struct helpers helpers, readers;
-    struct ring *waiting; /* users with requests that wait for memory: whose turn it is */
+    struct round_robin *waiting; /* users with requests that wait for memory: whose turn it is */
     bool serving_waiting;
     struct stock maps;              /* memory maps of the process, for imports */
     struct stock files;             /* open files of clients */
@@ -126,10 +126,10 @@ struct service {
     struct stock loads, load_bytes; /* chunks that are read of files, and the memory for them */
     struct blocks blocks;
     struct spare_jobs spare_jobs;
-    struct arena *arena;    /* messages are read in it */
-    struct ring *feeding;   /* users with jobs that read files: whose turn it is */
-    uint64_t wake_us;       /* the time before which no queued job and no request that waits has its deadline */
-    uint64_t offsets_bytes; /* memory of all jobs' offsets */
+    struct arena *arena;         /* messages are read in it */
+    struct round_robin *feeding; /* users with jobs that read files: whose turn it is */
+    uint64_t wake_us;            /* the time before which no queued job and no request that waits has its deadline */
+    uint64_t offsets_bytes;      /* memory of all jobs' offsets */
     struct user_table users;
     unsigned clients_most;                /* connections that may be open */
     struct stock waiting_fds, unread_fds; /* descriptors of all clients, in messages that wait and in unsent answers */

@@ -15,7 +15,7 @@
 #include "protocol/status.h"
 
 #include "daemon/core/memory/stock.h"
-#include "daemon/core/schedule/fair_queue.h"
+#include "daemon/core/schedule/fair_user.h"
 #include "daemon/core/schedule/helpers.h"
 #include "daemon/core/schedule/loop_turns.h"
 
@@ -53,13 +53,13 @@ struct grants {
 
 /* A user's requests for memory that wait until some is free; all zeros is none. */
 struct waiting_queue {
-    struct ring ring; /* first; among the users with requests that wait */
+    struct round_robin node; /* first; among the users with requests that wait */
     struct waiting *first, *last;
 };
 
 /* A user's jobs that read files, and what is read for them (jobs/feed.h); all zeros is none. */
 struct feed_queue {
-    struct ring ring;           /* first; among the users with such jobs */
+    struct round_robin node;    /* first; among the users with such jobs */
     struct loads *first, *last; /* by class, and in the order of submission */
     uint64_t loads, load_bytes; /* chunks that are read or have been, and the memory for them */
 };

@@ -35,7 +35,7 @@ void feed_join(struct service *service, struct job *job)
     if (!loads)
         return;
     if (!queue->first)
-        ring_join(&service->feeding, &queue->ring);
+        round_robin_join(&service->feeding, &queue->node);
     loads->before = last_before(queue, job->rank);
     loads->next = loads->before ? loads->before->next : queue->first;
     *(loads->before ? &loads->before->next : &queue->first) = loads;
@@ -47,7 +47,7 @@ static void queue_remove(struct service *service, struct feed_queue *queue, stru
     *(loads->before ? &loads->before->next : &queue->first) = loads->next;
     *(loads->next ? &loads->next->before : &queue->last) = loads->before;
     if (!queue->first)
-        ring_leave(&service->feeding, &queue->ring);
+        round_robin_leave(&service->feeding, &queue->node);
 }
 
 void load_end(struct load *load)

@@ -476,10 +476,10 @@ void waiting_pump(struct service *service)
     if (!service->waiting || service->serving_waiting)
         return;
     service->serving_waiting = true; /* a buffer that fails to be made comes back here */
-    struct ring *ring = service->waiting;
+    struct round_robin *at = service->waiting;
     do
         users++;
-    while ((ring = ring->next) != service->waiting);
+    while ((at = at->next) != service->waiting);
     while (service->waiting && refused < users) {
         struct waiting_queue *queue = (struct waiting_queue *)service->waiting;
         service->waiting = service->waiting->next; /* the next user's turn, whatever comes of this one */
@@ -514,12 +514,12 @@ static uint64_t expire_queue(struct service *service, struct waiting_queue *queu
 uint64_t waiting_expire(struct service *service, uint64_t now_us)
 {
     uint64_t earliest_us = UINT64_MAX;
-    struct ring *last = service->waiting ? service->waiting->previous : NULL, *next = service->waiting;
+    struct round_robin *last = service->waiting ? service->waiting->previous : NULL, *next = service->waiting;
     service->serving_waiting = true;
     while (next) {
-        struct ring *ring = next;
-        next = ring == last ? NULL : ring->next;
-        uint64_t at_us = expire_queue(service, (struct waiting_queue *)ring, now_us);
+        struct round_robin *at = next;
+        next = at == last ? NULL : at->next;
+        uint64_t at_us = expire_queue(service, (struct waiting_queue *)at, now_us);
         earliest_us = at_us < earliest_us ? at_us : earliest_us;
     }
     service->serving_waiting = false;

@@ -23,7 +23,7 @@ int buffer_wait(struct call *call, uint64_t size_bytes, uint64_t wait_ms)
         queue->first = self;
     queue->last = self;
     if (queue->first == self)
-        ring_join(&service->waiting, &queue->ring);
+        round_robin_join(&service->waiting, &queue->node);
     client->waits++;
     client->buffer_count++; /* it is to become one */
     service_wake_by(service, self->deadline_us);
@@ -40,7 +40,7 @@ void waiting_remove(struct service *service, struct waiting_queue *queue, struct
     if (queue->last == self)
         queue->last = before;
     if (!queue->first)
-        ring_leave(&service->waiting, &queue->ring);
+        round_robin_leave(&service->waiting, &queue->node);
     self->client->waits--;
     self->client->buffer_count--;
 }

@@ -171,12 +171,12 @@ static bool feed_first(struct service *service)
 void feeder_pump(struct service *service)
 {
     unsigned users = 0;
-    const struct ring *ring = service->feeding;
-    if (!ring)
+    const struct round_robin *at = service->feeding;
+    if (!at)
         return;
     do
         users++;
-    while ((ring = ring->next) != service->feeding);
+    while ((at = at->next) != service->feeding);
     while (service->feeding && users > 0)
         users -= feed_first(service);
 }
@@ -207,12 +207,12 @@ static void job_expire(struct service *service, struct job *job)
 uint64_t feeder_expire(struct service *service, uint64_t now_us)
 {
     uint64_t earliest_us = UINT64_MAX;
-    struct ring *ring = service->feeding;
-    while (ring) {
-        struct job *late = late_job((struct feed_queue *)ring, now_us, &earliest_us);
+    struct round_robin *at = service->feeding;
+    while (at) {
+        struct job *late = late_job((struct feed_queue *)at, now_us, &earliest_us);
         if (late)
             job_expire(service, late); /* which may end others, and empty queues: all over again */
-        ring = late ? service->feeding : ring->next == service->feeding ? NULL : ring->next;
+        at = late ? service->feeding : at->next == service->feeding ? NULL : at->next;
     }
     return earliest_us;
 }

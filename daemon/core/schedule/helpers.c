@@ -14,7 +14,7 @@ void helpers_add(struct helpers *helpers, struct work_queue *queue, struct work 
         queue->first = work;
     queue->last = work;
     if (queue->first == work)
-        ring_join(&helpers->turn, &queue->ring);
+        round_robin_join(&helpers->turn, &queue->node);
 }
 
 static bool may_go(const struct helpers *helpers, const struct work_queue *queue)
@@ -30,15 +30,15 @@ static bool may_go(const struct helpers *helpers, const struct work_queue *queue
 /* The next queue in turn of which a unit may go. */
 static struct work_queue *find_queue(struct helpers *helpers)
 {
-    struct ring *ring = helpers->turn;
-    if (!ring)
+    struct round_robin *at = helpers->turn;
+    if (!at)
         return NULL;
     do {
-        struct work_queue *queue = (struct work_queue *)ring;
+        struct work_queue *queue = (struct work_queue *)at;
         if (may_go(helpers, queue))
             return queue;
-        ring = ring->next;
-    } while (ring != helpers->turn);
+        at = at->next;
+    } while (at != helpers->turn);
     return NULL;
 }
 
@@ -49,9 +49,9 @@ struct work *helpers_next(struct helpers *helpers)
         return NULL;
     struct work *work = queue->first;
     queue->first = work->next;
-    ring_leave(&helpers->turn, &queue->ring);
+    round_robin_leave(&helpers->turn, &queue->node);
     if (queue->first)
-        ring_join(&helpers->turn, &queue->ring); /* behind all others */
+        round_robin_join(&helpers->turn, &queue->node); /* behind all others */
     queue->out++;
     helpers->out++;
     return work;

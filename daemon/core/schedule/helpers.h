@@ -5,7 +5,7 @@
  *
  * 1. A user's work stands in a queue. A turn is one unit of its first work, which then goes to the end, if more is
  * left.
- * 2. Users with work that waits stand in a ring.
+ * 2. Users with work that waits stand in a round.
  * 3. The last free thread is kept for a user of whose work none is out, and for units that do not last.
  * 4. Where units may last for ever, as reading of files does, a user has so many threads at most, and no more than are
  *    left for others.
@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-#include "fair_queue.h"
+#include "round_robin.h"
 
 /* Slow work, in units. The caller who defers it keeps it, and the user of its queue, until `done`. */
 struct work {
@@ -35,13 +35,13 @@ struct work {
 
 /* The work of a user. All zeros is empty. */
 struct work_queue {
-    struct ring ring; /* first; among the queues with work that waits */
+    struct round_robin node; /* first; among the queues with work that waits */
     struct work *first, *last;
     unsigned out; /* units that helpers have */
 };
 
 struct helpers {
-    struct ring *turn;
+    struct round_robin *turn;
     unsigned most; /* units that may be out at a time: as many as there are threads */
     unsigned each; /* units of one user that may be out; 0: any number */
     unsigned out;

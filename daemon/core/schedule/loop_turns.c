@@ -10,10 +10,10 @@ void turns_join(struct turns *turns, struct turn_client *client)
     if (!user->clients) {
         if (user->had_us < turns->floor_us)
             user->had_us = turns->floor_us;
-        ring_join(&turns->users, &user->ring);
-        turns->users = &user->ring; /* before users who have had as much */
+        round_robin_join(&turns->users, &user->node);
+        turns->users = &user->node; /* before users who have had as much */
     }
-    ring_join(&user->clients, &client->ring);
+    round_robin_join(&user->clients, &client->node);
     client->ready = true;
 }
 
@@ -22,16 +22,16 @@ void turns_leave(struct turns *turns, struct turn_client *client)
     struct turn_user *user = client->user;
     if (!client->ready)
         return;
-    ring_leave(&user->clients, &client->ring);
+    round_robin_leave(&user->clients, &client->node);
     if (!user->clients)
-        ring_leave(&turns->users, &user->ring);
+        round_robin_leave(&turns->users, &user->node);
     client->ready = false;
 }
 
 static struct turn_user *least_served(const struct turns *turns)
 {
     struct turn_user *least = (struct turn_user *)turns->users;
-    for (struct ring *at = turns->users->next; at != turns->users; at = at->next)
+    for (struct round_robin *at = turns->users->next; at != turns->users; at = at->next)
         if (((struct turn_user *)at)->had_us < least->had_us)
             least = (struct turn_user *)at;
     return least;
@@ -43,7 +43,7 @@ struct turn_client *turns_next(struct turns *turns)
         return NULL;
     struct turn_user *user = least_served(turns);
     struct turn_client *client = (struct turn_client *)user->clients;
-    user->clients = client->ring.next;
+    user->clients = client->node.next;
     turns->floor_us = user->had_us;
     return client;
 }

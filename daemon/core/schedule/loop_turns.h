@@ -12,22 +12,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fair_queue.h"
+#include "round_robin.h"
 
 struct turn_user {
-    struct ring ring;     /* first; among the users with a client that is ready */
-    struct ring *clients; /* clients that are ready; NULL: the user stands in no ring itself */
-    uint64_t had_us;      /* time of the loop that the user has had */
+    struct round_robin node;     /* first; among the users with a client that is ready */
+    struct round_robin *clients; /* clients that are ready; NULL: the user stands in no round itself */
+    uint64_t had_us;             /* time of the loop that the user has had */
 };
 
 struct turn_client {
-    struct ring ring; /* first; among the ready clients of its user */
+    struct round_robin node; /* first; among the ready clients of its user */
     struct turn_user *user;
-    bool ready; /* true while it stands in that ring */
+    bool ready; /* true while it stands in that round */
 };
 
 struct turns {
-    struct ring *users;
+    struct round_robin *users;
     uint64_t floor_us; /* had_us of the user of the latest turn */
 };
 

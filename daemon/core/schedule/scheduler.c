@@ -156,19 +156,19 @@ static void lane_join(struct scheduler *scheduler, struct lane *lane)
 {
     struct fair_user *user = lane->user;
     if (!user->turn) {
-        ring_join(&scheduler->turn, &user->ring);
+        round_robin_join(&scheduler->turn, &user->node);
         for (unsigned i = 0; i < scheduler->station_count; i++)
             account_raise(user, &scheduler->stations[i], 0);
     }
-    ring_join(&user->turn, &lane->ring);
+    round_robin_join(&user->turn, &lane->node);
 }
 
 static void lane_leave(struct scheduler *scheduler, struct lane *lane)
 {
     struct fair_user *user = lane->user;
-    ring_leave(&user->turn, &lane->ring);
+    round_robin_leave(&user->turn, &lane->node);
     if (!user->turn)
-        ring_leave(&scheduler->turn, &user->ring);
+        round_robin_leave(&scheduler->turn, &user->node);
 }
 
 /* Counts the cost of a job's rows that are not handed out, or takes it off again: when it leaves the queue or its rows
@@ -403,7 +403,7 @@ static struct job *user_choose(const struct scheduler *scheduler, const struct f
 {
     bool held = false;
     for (int rank = 0; rank < SCAND_PRIORITY_COUNT && !held; rank++) {
-        struct ring *at = user->turn;
+        struct round_robin *at = user->turn;
         do {
             struct job *job = lane_choose(scheduler, (struct lane *)at, rank, station);
             if (job && station_has_room(station, job))
@@ -419,7 +419,7 @@ static struct job *user_choose(const struct scheduler *scheduler, const struct f
  * another device would finish sooner, and never more than others can wait for. */
 static uint64_t owed_ns(const struct scheduler *scheduler, const struct fair_user *user, const struct station *station)
 {
-    const struct ring *at = user->turn;
+    const struct round_robin *at = user->turn;
     do {
         const struct lane *lane = (const struct lane *)at;
         for (int rank = 0; rank < SCAND_PRIORITY_COUNT; rank++) {
@@ -439,7 +439,7 @@ static struct job *scheduler_choose(struct scheduler *scheduler, struct station 
     const unsigned number = station->device->number;
     struct fair_user *lowest = NULL;
     struct job *lowest_job = NULL;
-    struct ring *at = scheduler->turn;
+    struct round_robin *at = scheduler->turn;
     do {
         struct fair_user *user = (struct fair_user *)at;
         struct job *job = user_choose(scheduler, user, station);
@@ -500,8 +500,8 @@ static struct chunk *hand_out(struct scheduler *scheduler, struct station *stati
     struct lane *lane = job->lane;
     struct fair_user *user = lane->user;
     station->out++;
-    scheduler->turn = user->ring.next;
-    user->turn = lane->ring.next;
+    scheduler->turn = user->node.next;
+    user->turn = lane->node.next;
     job_next_chunk(job, chunk, now_us);
     chunk->device = station->device;
     chunk->small = small;
@@ -621,7 +621,7 @@ void scheduler_drop(struct scheduler *scheduler, const struct job *job)
 uint64_t scheduler_backlog_us(const struct scheduler *scheduler)
 {
     uint64_t us = 0;
-    const struct ring *at = scheduler->turn;
+    const struct round_robin *at = scheduler->turn;
     if (!at)
         return 0;
     do {
@@ -635,7 +635,7 @@ uint64_t scheduler_backlog_us(const struct scheduler *scheduler)
 static uint64_t weights(const struct scheduler *scheduler)
 {
     uint64_t sum = 0;
-    const struct ring *at = scheduler->turn;
+    const struct round_robin *at = scheduler->turn;
     do {
         sum += ((const struct fair_user *)at)->weight;
         at = at->next;

@@ -1,7 +1,7 @@
 /*
  * The choice of the user whose rows a device gets next: deficit round-robin over users by device time.
  *
- * 1. Users with queued jobs stand in a ring. A turn is one chunk; whoever joins stands last.
+ * 1. Users with queued jobs stand in a round. A turn is one chunk; whoever joins stands last.
  * 2. An account says how much device time a user has had, divided by its weight. A user takes a turn if its account is
  *    not above the device's level. When all users with something to run there are above it, it rises to the lowest.
  * 3. A chunk's time goes on the account when it is handed out, as an estimate from its bytes and the rate of the user's
@@ -46,14 +46,14 @@
 #define DAEMON_SCHEDULER_H
 
 #include "daemon/core/jobs/job.h"
-#include "fair_queue.h"
+#include "fair_user.h"
 
 struct job_list {
     struct job *first, *last;
 };
 
 struct lane {
-    struct ring ring; /* first; among the user's lanes with a queue */
+    struct round_robin node; /* first; among the user's lanes with a queue */
     struct fair_user *user;
     struct job_list queue[SCAND_PRIORITY_COUNT]; /* with rows to hand out, by class, oldest first */
     struct job_list active;                      /* jobs that have started and not ended, without rows to hand out */
@@ -75,7 +75,7 @@ struct station {
 };
 
 struct scheduler {
-    struct ring *turn;                      /* user whose turn it is, of those with a queue */
+    struct round_robin *turn;               /* user whose turn it is, of those with a queue */
     struct rate rate;                       /* rate of all chunks, for users and devices that have none yet */
     struct station stations[LIMIT_DEVICES]; /* by the device's number */
     unsigned station_count;
