@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Generator, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Generator, NamedTuple, Optional, Sequence
 
 from ._library import lib
 from .client import Client
@@ -12,6 +13,11 @@ from .plans import Part, Plan
 
 if TYPE_CHECKING:
     import asyncio
+
+
+class Callback(NamedTuple):
+    function: Callable[[Job], object]
+    loop: Optional[asyncio.AbstractEventLoop]  # in which it is called; None: in any thread
 
 
 class Job:
@@ -30,7 +36,7 @@ class Job:
         self._ended = False
         self._value: Any = None
         self._error: Optional[BaseException] = None
-        self._callbacks: list[Callable[[Job], object]] = []
+        self._callbacks: list[Callback] = []
         self._cancelled = False
 
     def __repr__(self) -> str:
@@ -92,33 +98,35 @@ class Job:
         return self._cancelled
 
     def add_done_callback(self, callback: Callable[[Job], object]) -> None:
-        """Calls the function with the job when that is done: at once, or in a thread of the package."""
+        """Calls the function with the job when that is done: by the event loop that runs in this thread, or, where none
+        does, at once or in a thread of the package."""
+        added = Callback(callback, _running_loop())
         with self._lock:
             ended = self._ended
             if not ended:
-                self._callbacks.append(callback)
+                self._callbacks.append(added)
         if ended:
-            _call(callback, self)
+            _call(added, self)
         else:
             self._client.watcher.add(self)
+
+    def remove_done_callback(self, callback: Callable[[Job], object]) -> int:
+        """Forgets a function that was to be called, as often as it was added; returns how often that was."""
+        with self._lock:
+            before = len(self._callbacks)
+            self._callbacks = [added for added in self._callbacks if added.function != callback]
+            return before - len(self._callbacks)
 
     def __await__(self) -> Generator[Any, None, Any]:
         import asyncio
 
-        loop = asyncio.get_running_loop()
-        ended: asyncio.Future[None] = loop.create_future()
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def finish() -> None:
+        def finish(job: Job) -> None:
             if not ended.done():
                 ended.set_result(None)
 
-        def tell(job: Job) -> None:
-            try:
-                loop.call_soon_threadsafe(finish)
-            except RuntimeError:
-                pass  # the loop was closed, and nobody waits there
-
-        self.add_done_callback(tell)
+        self.add_done_callback(finish)
         try:
             yield from ended.__await__()
         except asyncio.CancelledError:
@@ -172,9 +180,26 @@ class Job:
             _call(callback, self)
 
 
-def _call(callback: Callable[[Job], object], job: Job) -> None:
+def _running_loop() -> Optional[asyncio.AbstractEventLoop]:
+    if "asyncio" not in sys.modules:
+        return None  # importing it takes a while, and without it there is no loop
+    import asyncio
+
     try:
-        callback(job)
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _call(callback: Callback, job: Job) -> None:
+    if callback.loop is not None:
+        try:
+            callback.loop.call_soon_threadsafe(callback.function, job)
+        except RuntimeError:
+            pass  # the loop was closed, and nobody waits there
+        return
+    try:
+        callback.function(job)
     except Exception:
         import logging
 

@@ -192,6 +192,47 @@ class Loops(PackageTest):
 
         asyncio.run(everything())
 
+    def test_functions_of_asyncio(self):
+        """Jobs may be given to what takes futures."""
+
+        async def everything():
+            jobs = [long_job(), scand.submit(np.ones(3)), long_job()]
+            done, waiting = await asyncio.wait_for(asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED), 60)
+            self.assertTrue(done)
+            self.assertEqual(len(done) + len(waiting), 3)
+            done, waiting = await asyncio.wait_for(asyncio.wait(jobs), 60)
+            self.assertEqual((len(done), len(waiting)), (3, 0))
+            jobs = [scand.submit(np.ones(n)) for n in range(1, 4)]
+            self.assertEqual(sorted([float((await job)[-1]) for job in asyncio.as_completed(jobs)]), [1, 2, 3])
+            self.same(await asyncio.shield(scand.submit(np.ones(3))), np.cumsum(np.ones(3)))
+
+        asyncio.run(everything())
+
+    def test_callbacks_are_called_by_the_loop(self):
+        async def everything():
+            job, told, all_told = long_job(), [], asyncio.Event()
+
+            def tell(job):
+                told.append(threading.current_thread())
+                all_told.set()
+
+            def never(job):
+                told.append("never")
+
+            job.add_done_callback(never)
+            job.add_done_callback(never)
+            job.add_done_callback(tell)
+            self.assertEqual(job.remove_done_callback(never), 2)
+            self.assertEqual(job.remove_done_callback(never), 0)
+            for _ in range(2):  # the second time the job is over before
+                await asyncio.wait_for(all_told.wait(), 60)
+                all_told.clear()
+                job.add_done_callback(tell)
+            await asyncio.wait_for(all_told.wait(), 60)
+            self.assertEqual(told, [threading.current_thread()] * 3)
+
+        asyncio.run(everything())
+
     def test_the_loop_goes_on(self):
         """Other coroutines have their turns while a job runs."""
 
