@@ -143,6 +143,8 @@ def _request(
     coefficients, factor = None, None
     if coefficient is not None and np.ndim(coefficient):
         coefficients = coefficient
+    elif np.iscomplexobj(coefficient):
+        raise TypeError(f"coefficient: {coefficient!r} is complex; take a real number, or lfilter, which has complex ones")
     elif coefficient is not None:
         factor = float(np.asarray(coefficient)[()])
     if intermediate == "auto" and len(words) > 1 and _is_double(dtype if out is None or dtype is not None else out.dtype):

@@ -142,6 +142,7 @@ class Plan:
         if isinstance(request.x, np.ma.MaskedArray):
             raise TypeError("x: it is a masked array, and its mask would be left out; take x.filled(0) or x.compressed()")
         given: Any = request.x if isinstance(request.x, Elsewhere) else np.asarray(request.x)
+        shape = given.shape
         kept: Optional[tuple[int, ...]] = None
         axis = 0 if request.axis is None else request.axis
         if request.axis is None or given.ndim == 0:
@@ -158,6 +159,13 @@ class Plan:
         out = self.out
         if out is not None and not isinstance(out, (np.ndarray, Elsewhere)):
             raise TypeError(f"out: {type(out).__name__} is no NumPy array, and no array in a device's memory")
+        self.operands = tuple(_like_rows(own, shape, request.axis) for own in request.operands)
+        if isinstance(out, np.ndarray) and isinstance(given, np.ndarray) and (request.dtype, request.form) == (None, None):
+            if _loses(given.dtype, out.dtype) and request.op not in ("cast", "converted"):
+                raise TypeError(
+                    f"out: its dtype {out.dtype} cannot hold results of {given.dtype}; take an array of that, or say "
+                    f"dtype={out.dtype}, with which samples are converted before all else"
+                )
         asked = np.dtype(request.dtype) if request.dtype is not None else out.dtype if out is not None else None
         if asked is not None and asked.kind == "b" and given.dtype.kind in "iufc" and not isinstance(given, Elsewhere):
             given = given != 0
@@ -187,9 +195,9 @@ class Plan:
         if not request.settings.steps or not -given.ndim <= axis < given.ndim:
             return None
         axis %= given.ndim
-        if request.operands and given.ndim > RANK_MOST:
+        if self.operands and given.ndim > RANK_MOST:
             raise ValueError(f"x: it has {given.ndim} dimensions; with operands of steps it may have {RANK_MOST}")
-        return shapes_of(request.settings.steps, request.operands, given.shape[axis], axis)
+        return shapes_of(request.settings.steps, self.operands, given.shape[axis], axis)
 
     def _offsets(self) -> Optional[Shared]:
         """The offsets of ragged rows, which cover the samples."""
@@ -207,8 +215,8 @@ class Plan:
                 f"x: it is of shape {samples.shape} and dtype {samples.dtype}; with offsets take real numbers of one dimension, one "
                 f"row behind the other"
             )
-        if self.request.operands:
-            raise ValueError(f"{self.request.operands[0].field}: steps that read or write further arrays take no offsets")
+        if self.operands:
+            raise ValueError(f"{self.operands[0].field}: steps that read or write further arrays take no offsets")
         first, last = int(offsets[0]), int(offsets[-1])
         if (first, last) != (0, samples.shape[0]):
             raise ValueError(
@@ -273,7 +281,7 @@ class Plan:
             raise TypeError("coefficient: one for each sample goes with real numbers of NumPy's dtypes; take one number")
         floats = samples.kind == "f" and samples.itemsize < 8 or is_small(samples)
         kind = np.dtype(np.float32) if floats else samples.newbyteorder("=")
-        own = _shared(np.asarray(self.request.coefficients, kind))
+        own = _shared(_converted("coefficient", self.request.coefficients, kind))
         try:
             return Shared(np.broadcast_to(own.array, self.given.shape), own.place)
         except ValueError:
@@ -323,7 +331,7 @@ class Plan:
             if self.given.size and place_of(self.given) is not None:
                 self.reads_from = self.given
         operands = (staged, results) if coefficients is None else (staged, results, coefficients)
-        further = [self._operand(operand) for operand in self.request.operands]
+        further = [self._operand(operand) for operand in self.operands]
         reads = [shared.array for shared in (source, coefficients) if shared is not None]
         reads += [shared.array for own, shared, _ in further if not own.written]
         writes = [shared.array for own, shared, _ in further if own.written]
@@ -361,7 +369,7 @@ class Plan:
         if own.written and place is None:
             made = Shared(*allocate(shape, dtype))
             return own, made, made.array.reshape(own.array.shape)
-        shared = Shared(array, place) if place is not None else _shared(np.asarray(array, dtype))
+        shared = Shared(array, place) if place is not None else _shared(_converted(own.field, array, dtype))
         try:
             return own, Shared(np.broadcast_to(shared.array, shape) if not own.written else shared.array, shared.place), None
         except ValueError:
@@ -390,7 +398,7 @@ class Plan:
         shape, axis = self.given.shape, self.scheme.axis
         count = min(self.given.size * self.scheme.dtypes.samples.itemsize // PIECE_BYTES, PIECES_MOST)
         others = [at for at in range(len(shape)) if at != axis]
-        if count < 2 or not others or self.request.operands:
+        if count < 2 or not others or self.operands:
             return _WHOLE
         if target is not None and (isinstance(target.array, Elsewhere) or np.may_share_memory(self.given, target.array)):
             return _WHOLE
@@ -440,6 +448,26 @@ def may_share(x: AnyArray, source: Place, y: AnyArray, target: Place) -> bool:
         return True
     same = x.shape == y.shape and x.strides == y.strides and x.itemsize == y.itemsize
     return same and source == target or not range_of(x).meets((range_of(y),))
+
+
+def _like_rows(own: StepOperand, shape: tuple[int, ...], axis: Union[int, Sequence[int], None]) -> StepOperand:
+    """An operand of the samples' shape, with its axes joined as theirs are."""
+    if own.about.follows != "samples" or own.written or own.array.shape != shape or isinstance(axis, (int, np.integer)):
+        return own
+    return own._replace(array=own.array.reshape(-1) if axis is None else _joined(own.array, axis)[0])
+
+
+def _converted(name: str, given: ArrayLike, dtype: Dtype) -> AnyArray:
+    """The array in another dtype, if no fraction or imaginary part is left out."""
+    array = np.asarray(given)
+    if array.size and _loses(array.dtype, dtype):
+        raise TypeError(f"{name}: its dtype is {array.dtype}, and jobs take {dtype} here; convert it, as .real or .astype({dtype}) do")
+    return np.asarray(array, dtype)
+
+
+def _loses(given: Dtype, to: Dtype) -> bool:
+    """True when fractions or imaginary parts are lost on the way."""
+    return given.kind in "fc" and to.kind in "iu" or given.kind == "c" and to.kind == "f"
 
 
 @functools.lru_cache(maxsize=256)

@@ -183,6 +183,13 @@ class Out(PackageTest):
                 scand.cumsum(x, out=out)
         with self.assertRaisesRegex(TypeError, "cannot hold"):
             scand.cumsum(x, dtype=float, out=np.empty((3, 4), int))
+        for given, dtype in ((x / 3, "i8"), (x / 3, "u1"), (x + 1j, "f8"), (x + 1j, "i4")):
+            for function in scand.cumsum, scand.cumprod, scand.reduce:
+                shape = (3,) if function is scand.reduce else (3, 4)
+                with self.assertRaisesRegex(TypeError, f"^out: its dtype {np.dtype(dtype)} cannot hold results of {given.dtype}; .*dtype="):
+                    function(given, out=np.empty(shape, dtype))
+        self.same(scand.cumsum(x / 3, dtype=int, out=np.empty((3, 4), int)), np.cumsum(x / 3, -1, dtype=int))
+        self.same(scand.run(x / 3, [("map", {"op": "cast"})], out=np.empty((3, 4), int)), (x / 3).astype(int))
         overlapping = np.lib.stride_tricks.as_strided(scand.empty(4), (3, 4), (0, 8))
         with self.assertRaisesRegex(scand.InvalidError, "stride"):
             scand.cumsum(x, out=overlapping)
@@ -534,6 +541,32 @@ class Chains(PackageTest):
             np.testing.assert_allclose(scand.run(x, [("dot", {"other": y})], axis=axis), (x * y).sum(axis), rtol=0, atol=1e-11)
         cumulated = (np.cumsum(x, 1) * y).sum(1)
         np.testing.assert_allclose(scand.run(x, ["scan", ("dot", {"other": y})]), cumulated, rtol=1e-12, atol=1e-9)
+
+    def test_products_of_whole_arrays(self):
+        """An operand of the samples' shape is taken as they are, along whatever axes."""
+        x, y = (whole_numbers((4, 4, 4), seed=seed) for seed in (1, 2))
+        for axis, letters in ((None, ""), ((0, 2), "j"), ((1, 0), "k"), ((0,), "jk"), ((0, 1, 2), "")):
+            with self.subTest(axis=axis):
+                self.same(scand.run(x, [("dot", {"other": y})], axis=axis), np.einsum(f"ijk,ijk->{letters}", x, y))
+        squares = scand.run(x, [("map", {"op": "mul", "other": y}), ("reduce", {"reduction": "max"})], axis=None)
+        self.assertEqual(squares, (x * y).max())
+
+    def test_operands_of_other_kinds(self):
+        """Fractions and imaginary parts are not left out."""
+        x = whole_numbers((4, 6))
+        for steps, samples in (
+            ([("convolve", {"filter": [1j, 2]})], x),
+            ([("stack", {"bins": 4, "index": [0, 1.5, 2.7, 3, 3, 3]})], x),
+            ([("triangle", {"half_width": 9, "half_widths": np.full(6, 2.5)})], x),
+            ([("dot", {"other": np.full(6, 0.5)})], x.astype(int)),
+            ([("map", {"op": "add", "other": np.full(6, 1j)})], x),
+        ):
+            with self.assertRaisesRegex(TypeError, r"^steps\[0\]\.\w+: its dtype is .*, and jobs take .* here; convert it"):
+                scand.run(samples, steps)
+        for coefficient, samples in ((np.full(6, 0.5j), x), (np.full(6, 0.5), x.astype(int)), (1j, x)):
+            with self.assertRaisesRegex(TypeError, "^coefficient: "):
+                scand.scan(samples, op="affine", coefficient=coefficient)
+        self.assertEqual(scand.run(np.empty((4, 0)), [("stack", {"bins": 2, "index": []})]).shape, (4, 0))
 
     def test_stacks(self):
         """Beside numpy.add.at, which adds in the same order."""
