@@ -335,7 +335,7 @@ class Maps(OperationsTest):
         for by in 0.5, -1.0, 1e300:
             message = f'"steps[0].by" is {by:g}; allowed with "input.dtype" "u32": whole numbers from 0 to 2^53'
             self.refuse(client, message, axis=1, steps=[mapped("add", by=by)], **whole)
-        message = '"output.dtype" is "i32"; allowed with "input.dtype" "f32": f32, f64'
+        message = '"output.dtype" is "i32"; allowed with "input.dtype" "f32": f32, f64, f16, bf16, f32be, i16be, i32be, ibm32, i8, u8, i16, u16, u16be, i32le, ibm32le, f64be; for others take a step before with "operation" "map", "op" "cast"'
         self.refuse(client, message, input=rows, output={**made, "dtype": "i32"}, axis=1, steps=[mapped("abs")])
 
 

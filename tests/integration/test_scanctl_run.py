@@ -128,6 +128,11 @@ class Run(ScanctlTest):
         message = "its rows have 300 samples, and the steps leave 600 of them, which headers would not say"
         self.fail_with(64, message, "run", "upsample 2", self.su, "-o", self.path("out.su"))
         self.fail_with(64, r'step 1, "factor" is 0; allowed: 1 to 65536; see scanctl operations', "run", "upsample 0", self.npy, *out)
+        whole = self.write("whole.npy", npy_header((2, 3), "<i8") + packed(range(6), "q"))
+        message = r'step 1, "input.dtype" is "i64"; allowed with "operation" "demean": f32, .*f64be; or give f32 or f64 as "output.dtype", and a step before with'
+        self.fail_with(64, message, "run", "demean", whole, *out)
+        self.succeed("run", "map cast | demean", whole, "-T", "f32", *out)
+        self.assertEqual(self.read("out.npy"), npy_header((2, 3)) + packed([-1, 0, 1] * 2))
         self.fail_with(64, "whole numbers from 1 to 65536", "run", "upsample 65537", self.npy, *out)
 
     def test_ragged_rows(self):
@@ -239,7 +244,7 @@ class Run(ScanctlTest):
         picked = struct.unpack(f"<{rows * length}d", self.read("out.npy")[-8 * rows * length :])
         self.assertLess(max(abs(a - b) for a, b in zip(picked, expected)), 1e-9)
         self.assertGreater(max(map(abs, expected)), 0.1)
-        message = r'half_widths" for row 0 is 4; allowed: 1 to 3; nothing has been written'
+        message = r'step 1, element 0 of "half_widths" for row 0 is 4; allowed: 1 to 3; nothing has been written'
         self.fail_with(64, message, "run", f'triangle half-width=3 half_widths="{half_widths}"', self.npy, "-o", self.path("new.npy"))
 
     def test_added_onto_a_file(self):

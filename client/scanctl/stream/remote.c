@@ -139,16 +139,21 @@ static bool goes_again(struct submission *submission, int status)
     return may_go_later(submission->daemon, status) && patience_wait(&submission->patience, submission->daemon);
 }
 
-/* The library's words for a step, "steps[0].dt", as people who write steps count them. */
+/* The message, in which the first field of a step, "steps[0].dt", is named as people who write steps count them. */
 static void step_name(const char *message, char *out, size_t size)
 {
     const char *at = strstr(message, "\"steps[");
+    const char *method = "job.run: ";
     unsigned step;
     int length = 0;
-    if (at && sscanf(at, "\"steps[%u].%n", &step, &length) == 1 && length > 0)
-        snprintf(out, size, "step %u, \"%s; see scanctl operations", step + 1, at + length);
-    else
+    if (!at || sscanf(at, "\"steps[%u].%n", &step, &length) != 1 || length == 0) {
         snprintf(out, size, "%s", message);
+        return;
+    }
+    if (strncmp(message, method, strlen(method)) == 0)
+        message += strlen(method);
+    snprintf(out, size, "step %u, %.*s\"%s; see scanctl operations", step + 1, (int)(at - message), message,
+             at + length);
 }
 
 static int submission_error(const struct submission *submission, int status, struct error *error)

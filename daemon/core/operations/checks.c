@@ -40,7 +40,9 @@ int check_floats(const struct asked *asked, struct error *error)
     for (uint32_t dtype = 0; dtype < SCAND_DTYPE_COUNT; dtype++)
         if (!dtype_is_integer(dtype))
             word_list_add(&allowed, dtype_word(dtype));
-    return error_set(error, -EINVAL, "\"%s\" is \"%s\"; allowed with \"steps[%u].operation\" \"%s\": %s",
+    return error_set(error, -EINVAL,
+                     "\"%s\" is \"%s\"; allowed with \"steps[%u].operation\" \"%s\": %s; or give f32 or f64 as "
+                     "\"output.dtype\", and " STEP_THAT_CASTS,
                      asked_samples(asked), dtype_word(asked->in.dtype), (unsigned)asked->step,
                      step_words.words[asked->request->params->steps[asked->step].operation], allowed.text);
 }
@@ -60,8 +62,10 @@ int check_output_dtype(enum scand_dtype input, enum scand_dtype output, struct e
     for (uint32_t dtype = 0; dtype < SCAND_DTYPE_COUNT; dtype++)
         if (may_become(input, dtype))
             word_list_add(&allowed, dtype_word(dtype));
-    return error_set(error, -EINVAL, "\"output.dtype\" is \"%s\"; allowed with \"input.dtype\" \"%s\": %s",
-                     dtype_word(output), dtype_word(input), allowed.text);
+    return error_set(
+        error, -EINVAL,
+        "\"output.dtype\" is \"%s\"; allowed with \"input.dtype\" \"%s\": %s; for others take " STEP_THAT_CASTS,
+        dtype_word(output), dtype_word(input), allowed.text);
 }
 
 void word_list_add(struct word_list *list, const char *word)

@@ -75,6 +75,8 @@ void step_set_parameters(struct step *step, const void *parameters, size_t size_
 const char *asked_samples(const struct asked *asked);
 const char *dtype_word(uint32_t dtype);
 bool dtype_is_integer(uint32_t dtype);
+/* For messages: what makes floats of integers, and the other way round. */
+#define STEP_THAT_CASTS "a step before with \"operation\" \"map\", \"op\" \"cast\""
 /* Checks that the step's input is of floats. Returns 0, or -EINVAL and *error. */
 int check_floats(const struct asked *asked, struct error *error);
 /* Checks that integers stay integers and lose no width, and that floats stay floats. 0, or -EINVAL and *error. */

@@ -19,7 +19,7 @@ static int check_reduction(const struct asked *asked, struct error *error)
         return 0;
     return error_set(error, -EINVAL,
                      "\"%s\" is \"%s\", but \"%s\" \"%s\" is of integers; allowed: sum, min, max; or give f32 or "
-                     "f64 as \"output.dtype\", and a step before with \"operation\" \"map\", \"op\" \"cast\"",
+                     "f64 as \"output.dtype\", and " STEP_THAT_CASTS,
                      request_field(asked->request, asked->step, "reduction", field), reduction_words.words[reduction],
                      asked_samples(asked), dtype_word(asked->in.dtype));
 }

@@ -36,7 +36,7 @@ static int check_norm(const struct asked *asked, const struct msg_stack *message
         return 0;
     return error_set(error, -EINVAL,
                      "\"%s\" is \"%s\", but \"%s\" \"%s\" is of integers; allowed: none; or give f32 or f64 as "
-                     "\"output.dtype\", and a step before with \"operation\" \"map\", \"op\" \"cast\"",
+                     "\"output.dtype\", and " STEP_THAT_CASTS,
                      request_field(asked->request, asked->step, "norm", field), stack_norm_words.words[message->norm],
                      asked_samples(asked), dtype_word(asked->in.dtype));
 }
