@@ -231,7 +231,7 @@ class Maps(OperationsTest):
             (mapped("abs"), (4, 9, 0.25, 2)),
             (mapped("neg"), (-4, -9, -0.25, 2)),
             (mapped("clip", low=-1.0, high=5.0), (4, 5, 0.25, -1)),
-            (mapped("clip", high=math.inf), (4, 9, 0.25, 0)),
+            (mapped("clip", low=0.0, high=math.inf), (4, 9, 0.25, 0)),
             (mapped("cast"), given),
         ):
             with self.subTest(step=step):
@@ -318,7 +318,9 @@ class Maps(OperationsTest):
             (mapped("abs", by=1.0), '"steps[0].by" is given, which "op" "abs" has no use for; leave it out'),
             (mapped("abs", other=other), '"steps[0].other" is given, which "op" "abs" has no use for; leave it out'),
             (mapped("add", by=1.0, high=1.0), '"steps[0].high" is given, which "op" "add" has no use for; leave it out'),
-            (mapped("clip"), '"steps[0].low" is 0, and "high" is 0; allowed with "op" "clip": less than "high"'),
+            (mapped("clip"), '"steps[0].low" is missing; allowed with "op" "clip": a number, beside "high"; where there is one bound, take "op" "max" or'),
+            (mapped("clip", high=1.0), '"steps[0].low" is missing; allowed with "op" "clip": a number, beside "high"'),
+            (mapped("clip", low=-1.0), '"steps[0].high" is missing; allowed with "op" "clip": a number, beside "low"'),
             (mapped("clip", low=2.0, high=1.0), '"steps[0].low" is 2, and "high" is 1; allowed with "op" "clip": less than "high"'),
             (mapped("clip", low=math.nan, high=1.0), '"steps[0].low" is nan; allowed: numbers'),
             (mapped("pow"), 'field "steps[0].op" is'),

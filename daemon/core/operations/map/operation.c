@@ -104,11 +104,28 @@ static int check_by(const struct asked *asked, struct error *error)
     return check_number(asked, "by", message->by, error);
 }
 
+/* A bound that is left out is not a bound of 0. */
+static int check_bounds_are_given(const struct asked *asked, struct error *error)
+{
+    const struct msg_map *message = map_of(asked);
+    const bool has_low = STEP_GIVES(message, map, low), has_high = STEP_GIVES(message, map, high);
+    char field[FIELD_NAME_BYTES];
+    if (has_low && has_high)
+        return 0;
+    return error_set(
+        error, -EINVAL,
+        "\"%s\" is missing; allowed with \"op\" \"clip\": a number, beside \"%s\"; where there is one bound, "
+        "take \"op\" \"max\" or \"min\" with \"by\"",
+        field_of(asked, has_low ? "high" : "low", field), has_low ? "low" : "high");
+}
+
 static int check_bounds(const struct asked *asked, struct error *error)
 {
     const struct msg_map *message = map_of(asked);
     char field[FIELD_NAME_BYTES];
-    int r;
+    int r = check_bounds_are_given(asked, error);
+    if (r)
+        return r;
     if ((r = check_number(asked, "low", message->low, error)) ||
         (r = check_number(asked, "high", message->high, error)))
         return r;
