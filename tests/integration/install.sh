@@ -73,10 +73,11 @@ PKG_CONFIG_LIBDIR=$(dirname "$(find "$root/other" -name scand.pc)")
 export PKG_CONFIG_LIBDIR
 ${CC:-cc} ${CFLAGS:-} "$consumer/main.c" $(pkg-config --cflags --libs scand) -o "$root/consumer"
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir scand) "$root/consumer"
-# Fortran, by the command that the module's head has.
+# Fortran, by the command that the module's head has, and the example that is installed.
 module=$root/other/include/scand/scand.f90
+example=$(find "$root/other" -name integral.f90)
 if test -e "$module" && command -v gfortran >/dev/null; then
-    compile=$(sed -n "s|^! *\\(gfortran .*\\) program.f90 |\\1 '$source/client/fortran/integral.f90' |p" "$module")
+    compile=$(sed -n "s|^! *\\(gfortran .*\\) program.f90 |\\1 '$example' |p" "$module")
     (cd "$root" && eval "$compile -o integral")
     LD_LIBRARY_PATH=$(pkg-config --variable=libdir scand) SCAND_SOCKET=$root/none SCAND_FALLBACK=cpu "$root/integral" | grep -q ' 0 are wrong$'
 fi

@@ -401,7 +401,7 @@ int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info 
 int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t row_bytes, size_t capacity,
                 size_t *count, uint64_t *next);
 /* Cancels a job of any program, by the number that scand_jobs gives. Only its own user, root and the daemon's own user
- * may, others get SCAND_INVALID; SCAND_NOT_FOUND when it is neither queued nor running. */
+ * may, others get SCAND_PERMISSION; SCAND_NOT_FOUND when it is neither queued nor running. */
 int scand_cancel_job(struct scand *daemon, uint64_t job);
 /* Asks the daemon to refuse new jobs, finish the jobs it has and stop. Only root and the daemon's own user may. */
 int scand_drain(struct scand *daemon);
@@ -455,7 +455,7 @@ int scand_buffer_fd(const struct scand_buffer *buffer, int *fd);
  * By a handle: ipc_handle is the SCAND_IPC_BYTES of a cudaIpcMemHandle_t, of memory of cudaMalloc. cudaIpcGetMemHandle
  * takes any address in the allocation; `offset` is the distance of the data from the address that cuMemGetAddressRange
  * gives as its beginning. The handle is one that anybody could guess, so only the daemon's own user and root may use
- * this; others get SCAND_INVALID.
+ * this; others get SCAND_PERMISSION.
  *
  * By a descriptor: fd is one that cuMemExportToShareableHandle has made of memory of cuMemCreate; allocation_bytes is
  * the size of all of it. The descriptor stays the caller's, who may close it.
