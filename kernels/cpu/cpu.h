@@ -69,7 +69,7 @@ struct maps {
 #define CPU_LANES_LEVELS 5                          /* levels above samples, for up to CPU_LANES_LENGTH */
 #define CPU_LANES_LENGTH ((uint64_t)ORDER_BLOCK * ORDER_FAN * ORDER_FAN * ORDER_FAN)
 
-/* The size of what is kept of GROUPS vectors of rows: slots (block.inc), a vector further apart than needed, since
+/* The size of what is kept of GROUPS vectors of rows: slots (pass_steps.inc), a vector further apart than needed, since
  * stores at a multiple of 4 KiB from a load hold that load up. */
 #define CPU_LANES_SLOTS         (3 + CPU_LANES_LEVELS * ORDER_FAN)
 #define CPU_LANES_PITCH(GROUPS) ((GROUPS) + 1)
