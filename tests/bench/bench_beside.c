@@ -11,8 +11,6 @@
 #include "tests/bench/client.h"
 #include "tests/bench/team.h"
 
-#define SAMPLES     1000
-#define ROUND_TRIPS 4000
 #define STREAM_JOBS 100  /* 40 GB */
 #define CHUNK_MS    0.33 /* time of 8 MiB, each way; p99 may take three times as long */
 #define OTHER_USER  65534
@@ -53,7 +51,7 @@ static int measure(struct bench_table *table, const char *name, const struct str
     int r = team_start(&team, 1, stream, self);
     team_begin(&team);
     if (!r)
-        r = client_round_trips(self->socket, SAMPLES, times_ms, ROUND_TRIPS);
+        r = client_round_trips(self->socket, times_ms);
     r |= team_end(&team);
     const double at_ms[] = {times_ms[ROUND_TRIPS / 2], times_ms[ROUND_TRIPS * 99 / 100]};
     for (int i = 0; i < 2 && !r; i++) {

@@ -255,11 +255,6 @@ static bool has_grown(const struct vitals *now, const struct vitals *before)
            now->data_kib > before->data_kib + GROWTH_KIB_MAX;
 }
 
-static void sleep_ms(unsigned milliseconds)
-{
-    usleep(milliseconds * 1000);
-}
-
 static void print_vitals(const char *what, uint64_t count, const struct vitals *vitals, bool grew)
 {
     printf("%-28s %9" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %9" PRIu64 " %12" PRIu64 " %8" PRIu64 "%s\n",
@@ -273,7 +268,7 @@ static int settle(struct endurance *self, struct vitals *now, const struct vital
 {
     *grew = true;
     for (int waited_ms = 0; *grew && waited_ms < SETTLE_MS; waited_ms += LOOK_MS) {
-        sleep_ms(LOOK_MS);
+        usleep(LOOK_MS * 1000);
         if (!vitals_read(self->worker, now))
             return visit_fail("the worker is gone, or /proc does not tell", strerror(errno));
         *grew = has_grown(now, before);
@@ -398,7 +393,7 @@ static int start(struct endurance *self, const char *scand)
     if (scand_connect(self->server.socket, "endurance", &daemon))
         return visit_fail("connect", scand_connect_message());
     scand_disconnect(daemon);
-    sleep_ms(LOOK_MS);
+    usleep(LOOK_MS * 1000);
     self->worker = server_worker(&self->server);
     return self->worker ? 0 : visit_fail("the daemon's worker", "it is not in /proc");
 }

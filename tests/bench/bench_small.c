@@ -15,8 +15,6 @@
 #include "tests/bench/client.h"
 #include "tests/bench/team.h"
 
-#define SAMPLES     1000
-#define ROUND_TRIPS 4000
 #define WARM_UP     200
 #define CLIENTS     8
 #define PIPELINED   64 /* jobs that a client has under way */
@@ -84,10 +82,10 @@ static int measure_round_trip(struct bench_table *table, const char *socket, dou
         return 1;
     double ping_ms = times_ms[ROUND_TRIPS / 2];
     add_times(table, "socket ping", times_ms, 0);
-    if (client_round_trips(socket, SAMPLES, times_ms, ROUND_TRIPS))
+    if (client_round_trips(socket, times_ms))
         return 1;
     add_times(table, "small job", times_ms, kernel_ms > 0 ? ping_ms + kernel_ms : 0);
-    if (client_round_trips(NULL, SAMPLES, times_ms, ROUND_TRIPS))
+    if (client_round_trips(NULL, times_ms))
         return 1;
     add_times(table, "without a daemon", times_ms, 0);
     return 0;
@@ -107,11 +105,11 @@ static int pipeline(struct team *team, int index, const void *argument)
     struct scand_buffer *buffer;
     struct scand_job *jobs[PIPELINED] = {0};
     (void)index;
-    if (client_open(pipelined->socket, client_bytes(PIPELINED, SAMPLES), &daemon, &buffer) || team_meet(team))
+    if (client_open(pipelined->socket, client_bytes(PIPELINED, SMALL_SAMPLES), &daemon, &buffer) || team_meet(team))
         return 1;
     for (int i = 0; i < CLIENT_JOBS + PIPELINED; i++) {
         struct scand_job **job = &jobs[i % PIPELINED];
-        struct scand_scan scan = client_scan(buffer, 1, SAMPLES, (uint64_t)(i % PIPELINED));
+        struct scand_scan scan = client_scan(buffer, 1, SMALL_SAMPLES, (uint64_t)(i % PIPELINED));
         scan.op = pipelined->op;
         if (*job && scand_wait(*job, -1, NULL))
             return client_fail("pipelined job", scand_message(daemon));
@@ -145,10 +143,10 @@ static int pipeline_batches(struct team *team, int index, const void *argument)
     struct scand_job *jobs[PIPELINED / BATCH][BATCH] = {0};
     struct scand_scan scans[PIPELINED];
     (void)index;
-    if (client_open(pipelined->socket, client_bytes(PIPELINED, SAMPLES), &daemon, &buffer) || team_meet(team))
+    if (client_open(pipelined->socket, client_bytes(PIPELINED, SMALL_SAMPLES), &daemon, &buffer) || team_meet(team))
         return 1;
     for (int i = 0; i < PIPELINED; i++)
-        scans[i] = client_scan(buffer, 1, SAMPLES, (uint64_t)i);
+        scans[i] = client_scan(buffer, 1, SMALL_SAMPLES, (uint64_t)i);
     for (int i = 0; i < (CLIENT_JOBS + PIPELINED) / BATCH; i++) {
         const int part = i % (PIPELINED / BATCH);
         if (wait_all(jobs[part]))
@@ -180,7 +178,7 @@ static int measure_here(struct bench_table *table, const char *socket)
     const struct pipelined sums = {socket, SCAND_OPERATOR_SUM};
     double times_ms[ROUND_TRIPS];
     setenv("SCAND_SMALL_JOBS", "here", 1);
-    int r = client_round_trips(socket, SAMPLES, times_ms, ROUND_TRIPS);
+    int r = client_round_trips(socket, times_ms);
     if (!r)
         add_times(table, "small job in the program", times_ms, 0);
     if (!r)

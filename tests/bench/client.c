@@ -98,22 +98,22 @@ int client_time(struct scand *daemon, const struct scand_scan *scan, double *med
     return r;
 }
 
-int client_round_trips(const char *socket, uint64_t samples, double *times_ms, int count)
+int client_round_trips(const char *socket, double times_ms[ROUND_TRIPS])
 {
     struct scand *daemon;
     struct scand_buffer *buffer;
-    if (client_open(socket, client_bytes(1, samples), &daemon, &buffer))
+    if (client_open(socket, client_bytes(1, SMALL_SAMPLES), &daemon, &buffer))
         return 1;
-    struct scand_scan scan = client_scan(buffer, 1, samples, 0);
+    struct scand_scan scan = client_scan(buffer, 1, SMALL_SAMPLES, 0);
     int r = 0;
-    for (int i = -WARM_UP; i < count && !r; i++) {
+    for (int i = -WARM_UP; i < ROUND_TRIPS && !r; i++) {
         double begin_ms = bench_now_ms();
         r = client_run(daemon, &scan);
         if (i >= 0)
             times_ms[i] = bench_now_ms() - begin_ms;
     }
     scand_disconnect(daemon);
-    bench_median(times_ms, (size_t)count);
+    bench_median(times_ms, ROUND_TRIPS);
     return r;
 }
 

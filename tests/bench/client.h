@@ -38,8 +38,10 @@ int client_run(struct scand *daemon, const struct scand_scan *scan);
 /* Submits a job and waits, some times over, warm. Returns as client_run. */
 int client_time(struct scand *daemon, const struct scand_scan *scan, double *median_ms);
 
-/* Jobs of one row each, one after another: how long each takes, sorted. 0, or 1 after a line on stderr. */
-int client_round_trips(const char *socket, uint64_t samples, double *times_ms, int count);
+/* Jobs of one short row each, one after another: how long each takes, sorted. 0, or 1 after a line on stderr. */
+#define SMALL_SAMPLES 1000
+#define ROUND_TRIPS   4000
+int client_round_trips(const char *socket, double times_ms[ROUND_TRIPS]);
 
 /* Fill x with noise, the same every time; and check that a row of the main job's length is that noise, scanned. */
 void client_fill(float *x, size_t count);

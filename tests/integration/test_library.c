@@ -665,10 +665,10 @@ static void await_small_jobs(struct scand_job *jobs[SMALL_JOBS])
     CHECK_EQ(wrong, 0);
 }
 
-static void run_small_jobs(int rounds)
+static void run_small_jobs(void)
 {
     struct scand_job *jobs[SMALL_JOBS];
-    for (int i = 0; i < rounds; i++) {
+    for (int i = 0; i < 20; i++) {
         submit_small_jobs(jobs);
         await_small_jobs(jobs);
     }
@@ -691,13 +691,13 @@ static void test_rings(void)
 {
     struct scand_job *jobs[SMALL_JOBS];
     begin();
-    run_small_jobs(20);
+    run_small_jobs();
     CHECK_EQ(counted(session, "rings_open"), session_daemon() ? 1 : 0);
     if (session_daemon()) {
         submit_small_jobs(jobs);
         worker_kill();
         await_small_jobs(jobs);
-        run_small_jobs(20);
+        run_small_jobs();
         CHECK_EQ(counted(session, "rings_open"), 1);
     }
     end();
@@ -710,7 +710,7 @@ static void test_drained_with_answers_unread(void)
     if (!session_daemon())
         SKIP("there is no daemon");
     begin();
-    run_small_jobs(20);
+    run_small_jobs();
     submit_small_jobs(jobs);
     struct scand *other = session_open(server.socket, SCAND_LOCAL_NEVER);
     while (counted(other, "jobs_done") < 21 * SMALL_JOBS)

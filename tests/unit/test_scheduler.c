@@ -27,9 +27,9 @@ static void never_more_than_depth(void)
 }
 
 /* A device with as many small slots, for jobs of one row. */
-static void begin_small(unsigned depth, unsigned small)
+static void begin_small(unsigned small)
 {
-    begin(depth);
+    begin(1);
     devices[0].info.small_slots = small;
     devices[0].info.small_bytes = 4;
     scheduler_init(&scheduler, &(struct device_set){{&devices[0]}, 1});
@@ -37,7 +37,7 @@ static void begin_small(unsigned depth, unsigned small)
 
 static void small_jobs_have_slots_of_their_own(void)
 {
-    begin_small(1, 2);
+    begin_small(2);
     struct job *large = add(0, 0, 2, 0, 1), *first = add(1, 1, 1, 2, 3), *second = add(1, 2, 1, 4, 5);
     struct job *third = add(2, 3, 1, 0, 2);
     struct chunk *chunk = scheduler_next(&scheduler, 1);
@@ -60,7 +60,7 @@ static void small_jobs_have_slots_of_their_own(void)
 
 static void small_jobs_take_other_slots_too(void)
 {
-    begin_small(1, 1);
+    begin_small(1);
     add(0, 0, 1, 0, 1);
     struct job *second = add(0, 1, 1, 2, 3);
     struct chunk *small = scheduler_next(&scheduler, 1), *other = scheduler_next(&scheduler, 1);
@@ -73,7 +73,7 @@ static void small_jobs_take_other_slots_too(void)
 /* A user's own copies do not have to make up for how long its small jobs took; nor are they taken to be as slow. */
 static void small_jobs_cost_their_bytes(void)
 {
-    begin_small(1, 1);
+    begin_small(1);
     lanes[1].user = &fair_users[0];
     struct job *mixed = add_sized(0, SCAND_PRIORITY_NORMAL, 0, 100, 4000, 0, 1);
     struct job *plain = add_sized(2, SCAND_PRIORITY_NORMAL, 1, 100, 4000, 2, 3);
@@ -97,7 +97,7 @@ static void small_jobs_cost_their_bytes(void)
 
 static void small_jobs_cost_little_however_slow_others_were(void)
 {
-    begin_small(1, 1);
+    begin_small(1);
     add_sized(0, SCAND_PRIORITY_NORMAL, 0, 1, 8, 0, 1);
     struct chunk *chunk = scheduler_next(&scheduler, 1);
     chunk->kernel_us = 1000000;
@@ -111,7 +111,7 @@ static void small_jobs_cost_little_however_slow_others_were(void)
 static void small_jobs_have_few_bytes_together(void)
 {
     const uint64_t half = LIMIT_SMALL_OUT_BYTES / 2;
-    begin_small(1, 4);
+    begin_small(4);
     devices[0].info.small_bytes = scheduler.small_bytes = half;
     add_sized(0, SCAND_PRIORITY_NORMAL, 0, 1, half + 1, 0, 1);
     struct chunk *large = scheduler_next(&scheduler, 1), *small[3];
@@ -132,7 +132,7 @@ static void small_jobs_have_few_bytes_together(void)
 
 static void small_jobs_pass_no_more_urgent_ones(void)
 {
-    begin_small(1, 2);
+    begin_small(2);
     struct job *large = add_class(0, HIGH, 0, 2, 0, 1), *after = add_class(0, HIGH, 1, 1, 2, 3);
     add_class(0, LOW, 2, 1, 4, 5);
     struct chunk *chunk = scheduler_next(&scheduler, 1);
@@ -149,7 +149,7 @@ static void small_jobs_pass_no_more_urgent_ones(void)
 
 static void want_of_room_costs_nothing(void)
 {
-    begin_small(1, 1);
+    begin_small(1);
     add(0, 0, 3, 0, 1);
     struct chunk *chunk = scheduler_next(&scheduler, 1);
     uint64_t before_ns = fair_users[0].account_ns[0];
