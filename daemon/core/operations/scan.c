@@ -1,8 +1,12 @@
-/* Checks which types, accumulators and operators of a scan go together, and fills in fields that were left out. */
+/* scan: which types, accumulators and operators go together, where fields that were left out are filled in; and the
+ * variants of the tutorials (kernels/tutorial) in place of order 1. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "scan.h"
+#include "daemon/core/operations/operation.h"
+#include "kernels/tutorial/scan/variants.h"
 
 static const struct msg_scan *step_of(const struct asked *asked)
 {
@@ -124,7 +128,7 @@ static int check_demean(const struct asked *asked, struct error *error)
         request_field(asked->request, asked->step, "demean", field), asked_samples(asked), dtype_word(asked->in.dtype));
 }
 
-int scan_check(const struct asked *asked, struct step *out, struct error *error)
+static int scan_check(const struct asked *asked, struct step *out, struct error *error)
 {
     const struct msg_scan *step = step_of(asked);
     struct scan_rule *rule = &out->rule;
@@ -152,3 +156,128 @@ int scan_check(const struct asked *asked, struct step *out, struct error *error)
         rule->passes[i] = step->passes[i];
     return 0;
 }
+
+/* The field `algorithm`. A variant does less than a scan, so its limits are checked here. */
+
+static int refuse_name(const char *name, struct error *error)
+{
+    struct word_list names = {.length = 0};
+    for (int i = 0; i < VARIANT_COUNT; i++)
+        word_list_add(&names, variant_list[i].name);
+    return refuse_algorithm_name(name, &names, error);
+}
+
+static int check_variant_accumulator(const struct variant *variant, enum scand_accumulator accumulator,
+                                     struct error *error)
+{
+    struct word_list allowed = {.length = 0};
+    if (variant->accumulators >> accumulator & 1)
+        return 0;
+    word_list_add(&allowed, accumulator_words.words[SCAND_ACCUMULATOR_AUTO]);
+    for (uint32_t i = 0; i < accumulator_words.count; i++)
+        if (variant->accumulators >> i & 1)
+            word_list_add(&allowed, accumulator_words.words[i]);
+    return refuse_with_algorithm(variant->name, "accumulator", accumulator_words.words[accumulator], allowed.text,
+                                 error);
+}
+
+static int check_variant(const struct variant *variant, const struct scan_rule *rule, struct error *error)
+{
+    const char *name = variant->name;
+    if (rule->input != SCAND_DTYPE_F32)
+        return refuse_with_algorithm(name, "input.dtype", dtype_word(rule->input), "f32", error);
+    if (rule->output != SCAND_DTYPE_F32)
+        return refuse_with_algorithm(name, "output.dtype", dtype_word(rule->output), "f32", error);
+    if (rule->op != SCAND_OPERATOR_SUM)
+        return refuse_with_algorithm(name, "op", operator_words.words[rule->op], "sum", error);
+    if (rule->kind != SCAND_KIND_INCLUSIVE)
+        return refuse_with_algorithm(name, "kind", kind_words.words[rule->kind], "inclusive", error);
+    if (rule->intermediate != SCAND_DTYPE_F32)
+        return refuse_with_algorithm(name, "intermediate", dtype_word(rule->intermediate), "f32", error);
+    if (rule->demean)
+        return error_set(error, -EINVAL, "\"demean\" is 1; allowed with \"algorithm\" \"%s\": 0", name);
+    return check_variant_accumulator(variant, rule->accumulator, error);
+}
+
+static int check_side(const char *name, const char *what, const struct msg_tensor *tensor,
+                      const struct operand *operand, const struct scan_rows *rows, struct error *error)
+{
+    int r = check_algorithm_stride(name, what, rows, operand->stride, error);
+    return r ? r
+             : check_algorithm_place(name, what, tensor, rows->outer_rank > 0 ? operand->outer_strides[0] : 0, 4,
+                                     error);
+}
+
+static int check_rows(const struct variant *variant, const struct request *request, const struct operand *operands,
+                      const struct scan_rows *rows, struct error *error)
+{
+    const char *name = variant->name;
+    const struct msg_job_run_params *params = request->params;
+    int r;
+    if (rows->row_count == 0)
+        return 0;
+    if (rows->length > LIMIT_ALGORITHM_SAMPLES)
+        return error_set(error, -EINVAL,
+                         "rows of %" PRIu64 " samples; allowed with \"algorithm\" \"%s\": 0 to %" PRIu64
+                         "; leave \"algorithm\" out for longer ones",
+                         rows->length, name, LIMIT_ALGORITHM_SAMPLES);
+    if ((r = check_algorithm_rank(name, rows, error)) ||
+        (r = check_side(name, "input", &params->input, &operands[OPERAND_INPUT], rows, error)))
+        return r;
+    return check_side(name, "output", &params->output, &operands[OPERAND_OUTPUT], rows, error);
+}
+
+static int scan_check_algorithm(const struct request *request, const struct operand *operands,
+                                const struct scan_rows *rows, struct scan_rule *rule, struct error *error)
+{
+    int id = variant_find(request->params->algorithm), r;
+    if (id < 0)
+        return refuse_name(request->params->algorithm, error);
+    if ((r = check_variant(&variant_list[id], rule, error)) ||
+        (r = check_rows(&variant_list[id], request, operands, rows, error)))
+        return r;
+    rule->algorithm = (uint32_t)id + 1;
+    return 0;
+}
+
+/* Returns the work of a scan, as measured, in powers of two. A variant's work is that of one thread that goes along the
+ * row. */
+static uint64_t scan_work(const struct step *step)
+{
+    const struct scan_rule *rule = &step->rule;
+    const bool f2 = rule->accumulator == SCAND_ACCUMULATOR_F2, affine = rule->op == SCAND_OPERATOR_AFFINE;
+    return rule->pass_count * (f2 ? 4 : 1) * (affine ? 8 : 1) * (rule->algorithm ? 4 : 1) + rule->demean;
+}
+
+static void scan_describe(const struct step *step, char *out, size_t size)
+{
+    const struct scan_rule *rule = &step->rule;
+    snprintf(out, size, "%s %s%s%s", operator_words.words[rule->op], pass_words.words[rule->passes[0]],
+             rule->pass_count > 1 ? "," : "", rule->pass_count > 1 ? pass_words.words[rule->passes[1]] : "");
+}
+
+static void scan_refuse(const struct step *step, int code, struct error *error)
+{
+    const struct scan_rule *rule = &step->rule;
+    const struct variant *variant = rule->algorithm ? &variant_list[rule->algorithm - 1] : NULL;
+    if (variant)
+        error_set(error, code,
+                  "\"algorithm\" is \"%s\", which this daemon's device cannot run; a daemon started with --device %s "
+                  "can%s",
+                  variant->name, variant->on_cpu ? "cpu" : "cuda",
+                  variant->on_cpu ? "" : ", if built with SCAND_TUTORIAL");
+    else
+        error_set(error, code,
+                  "this daemon's device cannot do this scan (\"op\" is \"%s\", \"kind\" \"%s\", \"input.dtype\" "
+                  "\"%s\", \"output.dtype\" \"%s\", \"demean\" %d); a daemon started with --device cpu can",
+                  operator_words.words[rule->op], kind_words.words[rule->kind], dtype_word(rule->input),
+                  dtype_word(rule->output), rule->demean);
+}
+
+const struct operation operation_scan = {
+    .check = scan_check,
+    .check_algorithm = scan_check_algorithm,
+    .work = scan_work,
+    .describe = scan_describe,
+    .refuse = scan_refuse,
+};
