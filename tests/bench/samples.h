@@ -24,7 +24,7 @@ int samples_noise(void *region, enum scand_dtype dtype, uint64_t count);
 /* Finds whether two regions, 4-byte aligned, hold the same bits. */
 int samples_compare(const void *a, const void *b, uint64_t bytes, bool *same);
 
-/* The places of samples: sample i of row r has the address base + row_offset(r) + i * stride. */
+/* The places of samples: sample i of row r has the address base + r * row_stride + i * stride. */
 struct samples_side {
     const void *base;
     enum scand_dtype dtype;
