@@ -16,6 +16,7 @@
 #include "protocol/memory.h"
 #include "protocol/rings.h"
 #include "tests/check.h"
+#include "tests/unit/fake_answers.h"
 
 #define SEGMENT_BYTES 8192
 
@@ -26,7 +27,7 @@ static void pause_ms(int ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
 }
 
-static void must(bool condition, const char *what)
+void fake_must(bool condition, const char *what)
 {
     if (!condition) {
         perror(what);
@@ -56,26 +57,25 @@ static struct fake_buffer *buffer_find(struct fake_client *client, uint64_t id)
 
 static void send_bytes(struct fake_client *client, const struct encoded *out, const int *fds, size_t fd_count)
 {
-    must(connection_send(client->connection, out->bytes, out->size, fds, fd_count) == 0, "connection_send");
+    fake_must(connection_send(client->connection, out->bytes, out->size, fds, fd_count) == 0, "connection_send");
     connection_flush(client->connection);
 }
 
-static void send_result(struct fake_client *client, uint32_t msgid, const struct map_type *type, const void *result,
-                        const int *fds, size_t fd_count)
+void fake_send_result(struct fake_client *client, uint32_t msgid, const struct map_type *type, const void *result,
+                      const int *fds, size_t fd_count)
 {
     uint8_t bytes[LIMIT_MESSAGE_BYTES];
     struct encoded out = {.bytes = bytes, .capacity = sizeof bytes};
-    must(encode_result(&out, msgid, type, result) == 0, "encode_result");
+    fake_must(encode_result(&out, msgid, type, result) == 0, "encode_result");
     send_bytes(client, &out, fds, fd_count);
 }
 
 static void send_nothing(struct fake_client *client, uint32_t msgid)
 {
-    send_result(client, msgid, &msg_nothing_type, &(struct msg_nothing){}, NULL, 0);
+    fake_send_result(client, msgid, &msg_nothing_type, &(struct msg_nothing){}, NULL, 0);
 }
 
-/* Returns the ending of the daemon's texts. */
-static const char *ending(const struct fake *fake)
+const char *fake_ending(const struct fake *fake)
 {
     return fake->rude ? RUDE : "";
 }
@@ -85,9 +85,9 @@ static void send_failure(struct fake *fake, struct fake_client *client, uint32_t
     uint8_t bytes[LIMIT_MESSAGE_BYTES];
     struct encoded out = {.bytes = bytes, .capacity = sizeof bytes};
     struct error error;
-    error_set(&error, code, "planned failure%s", ending(fake));
+    error_set(&error, code, "planned failure%s", fake_ending(fake));
     error.retry_ms = code == -EAGAIN ? 70 : 0;
-    must(encode_failure(&out, msgid, &error) == 0, "encode_failure");
+    fake_must(encode_failure(&out, msgid, &error) == 0, "encode_failure");
     send_bytes(client, &out, NULL, 0);
 }
 
@@ -103,8 +103,8 @@ static void answer_hello(struct fake *fake, struct fake_client *client, const st
     result.limits.batch_jobs = (uint64_t)fake->batch_jobs;
     result.limits.batch_steps = (uint64_t)fake->batch_steps;
     result.limits.ring_bytes = fake->rings ? LIMIT_RING_BYTES : 0;
-    snprintf(result.server, sizeof result.server, "fake 1%s", ending(fake));
-    send_result(client, message->msgid, &msg_hello_result_type, &result, NULL, 0);
+    snprintf(result.server, sizeof result.server, "fake 1%s", fake_ending(fake));
+    fake_send_result(client, message->msgid, &msg_hello_result_type, &result, NULL, 0);
 }
 
 static int segment_create(const struct fake *fake, uint64_t size_bytes)
@@ -116,7 +116,7 @@ static int segment_create(const struct fake *fake, uint64_t size_bytes)
     if (fake->lie != 3)
         return memory_create(size_bytes);
     int fd = memfd_create("unsealed", MFD_CLOEXEC);
-    must(ftruncate(fd, (off_t)size_bytes) == 0, "ftruncate");
+    fake_must(ftruncate(fd, (off_t)size_bytes) == 0, "ftruncate");
     return fd;
 }
 
@@ -126,7 +126,7 @@ static void answer_create(struct fake *fake, struct fake_client *client, const s
     struct error error;
     struct msg_buffer_create_params params;
     struct fake_buffer *buffer = buffer_find(client, 0);
-    must(buffer && message_read(message, &msg_buffer_create_params_type, &params, &error) == 0, "buffer.create");
+    fake_must(buffer && message_read(message, &msg_buffer_create_params_type, &params, &error) == 0, "buffer.create");
     fake->wait_ms = params.wait_ms;
     struct msg_buffer_create_result result = {.buffer = ++fake->next_buffer, .segment = SEGMENT_BYTES};
     if (params.place == SCAND_PLACE_HOST)
@@ -136,11 +136,11 @@ static void answer_create(struct fake *fake, struct fake_client *client, const s
     *buffer = (struct fake_buffer){
         .id = result.buffer, .size_bytes = params.size, .sharing = (enum scand_sharing)params.sharing};
     if (result.fds && !fake->lie)
-        must(memory_map(fds, result.fds, SEGMENT_BYTES, params.size, (void **)&buffer->base) == 0, "memory_map");
+        fake_must(memory_map(fds, result.fds, SEGMENT_BYTES, params.size, (void **)&buffer->base) == 0, "memory_map");
     uint64_t sent = result.fds;
     result.fds += fake->lie == 1;
     result.segment = fake->lie == 4 ? 16 : fake->lie == 5 ? GIB(64) : SEGMENT_BYTES;
-    send_result(client, message->msgid, &msg_buffer_create_result_type, &result, fds, sent);
+    fake_send_result(client, message->msgid, &msg_buffer_create_result_type, &result, fds, sent);
     for (size_t i = 0; i < sent; i++)
         close(fds[i]);
 }
@@ -151,16 +151,16 @@ static void answer_import(struct fake *fake, struct fake_client *client, const s
     struct error error;
     struct msg_buffer_import_params params;
     struct fake_buffer *buffer = buffer_find(client, 0);
-    must(buffer && message_read(message, &msg_buffer_import_params_type, &params, &error) == 0, "buffer.import");
-    must(connection_pop_fds(client->connection, fds, params.fds) == 0, "its descriptors");
+    fake_must(buffer && message_read(message, &msg_buffer_import_params_type, &params, &error) == 0, "buffer.import");
+    fake_must(connection_pop_fds(client->connection, fds, params.fds) == 0, "its descriptors");
     *buffer = (struct fake_buffer){.id = ++fake->next_buffer, .size_bytes = params.size};
     uint64_t segment = params.segment ? params.segment : params.size;
     for (size_t i = 0; i < params.fds; i++)
-        must(memory_accept(fds[i], segment, &error) == 0, "memory_accept");
-    must(memory_map(fds, params.fds, segment, params.size, (void **)&buffer->base) == 0, "memory_map");
+        fake_must(memory_accept(fds[i], segment, &error) == 0, "memory_accept");
+    fake_must(memory_map(fds, params.fds, segment, params.size, (void **)&buffer->base) == 0, "memory_map");
     for (size_t i = 0; i < params.fds; i++)
         close(fds[i]);
-    send_result(client, message->msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
+    fake_send_result(client, message->msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
 }
 
 static void answer_import_file(struct fake *fake, struct fake_client *client, const struct message *message)
@@ -169,14 +169,14 @@ static void answer_import_file(struct fake *fake, struct fake_client *client, co
     struct error error;
     struct msg_buffer_import_file_params params;
     struct fake_buffer *buffer = buffer_find(client, 0);
-    must(buffer && message_read(message, &msg_buffer_import_file_params_type, &params, &error) == 0,
-         "buffer.import_file");
-    must(params.fds == 1 && connection_pop_fds(client->connection, &fd, 1) == 0, "its descriptor");
+    fake_must(buffer && message_read(message, &msg_buffer_import_file_params_type, &params, &error) == 0,
+              "buffer.import_file");
+    fake_must(params.fds == 1 && connection_pop_fds(client->connection, &fd, 1) == 0, "its descriptor");
     *buffer = (struct fake_buffer){.id = ++fake->next_buffer, .size_bytes = params.size};
     buffer->base = mmap(NULL, params.size, PROT_READ, MAP_SHARED, fd, 0);
-    must(buffer->base != MAP_FAILED, "mmap");
+    fake_must(buffer->base != MAP_FAILED, "mmap");
     close(fd);
-    send_result(client, message->msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
+    fake_send_result(client, message->msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
 }
 
 static void answer_import_device(struct fake *fake, struct fake_client *client, const struct message *message)
@@ -185,9 +185,9 @@ static void answer_import_device(struct fake *fake, struct fake_client *client, 
     struct error error;
     struct msg_buffer_import_device_params params;
     struct fake_buffer *buffer = buffer_find(client, 0);
-    must(buffer && message_read(message, &msg_buffer_import_device_params_type, &params, &error) == 0,
-         "buffer.import_device");
-    must(connection_pop_fds(client->connection, &fd, params.fds) == 0, "its descriptor");
+    fake_must(buffer && message_read(message, &msg_buffer_import_device_params_type, &params, &error) == 0,
+              "buffer.import_device");
+    fake_must(connection_pop_fds(client->connection, &fd, params.fds) == 0, "its descriptor");
     if (params.fds)
         close(fd);
     fake->imported_handle = params.handle_count == SCAND_IPC_BYTES ? params.handle[0] : -1;
@@ -195,14 +195,14 @@ static void answer_import_device(struct fake *fake, struct fake_client *client, 
     fake->imported_allocation = params.allocation;
     *buffer = (struct fake_buffer){.id = ++fake->next_buffer, .size_bytes = params.size};
     struct msg_buffer_import_device_result result = {buffer->id, fake->imported_device + 1};
-    send_result(client, message->msgid, &msg_buffer_import_device_result_type, &result, NULL, 0);
+    fake_send_result(client, message->msgid, &msg_buffer_import_device_result_type, &result, NULL, 0);
 }
 
 static void answer_export(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct error error;
     struct msg_buffer_id params;
-    must(message_read(message, &msg_buffer_id_type, &params, &error) == 0, "buffer.export");
+    fake_must(message_read(message, &msg_buffer_id_type, &params, &error) == 0, "buffer.export");
     const struct fake_buffer *buffer = buffer_find(client, params.buffer);
     if (!buffer || buffer->sharing == SCAND_SHARING_NONE) {
         send_failure(fake, client, message->msgid, -EINVAL);
@@ -218,7 +218,8 @@ static void answer_export(struct fake *fake, struct fake_client *client, const s
         result.allocation = buffer->size_bytes - 1;
     if (fake->lie == 3)
         result.handle_count = 0;
-    send_result(client, message->msgid, &msg_buffer_export_result_type, &result, &fd, fake->lie == 1 ? 0 : result.fds);
+    fake_send_result(client, message->msgid, &msg_buffer_export_result_type, &result, &fd,
+                     fake->lie == 1 ? 0 : result.fds);
     if (fd >= 0)
         close(fd);
 }
@@ -228,14 +229,14 @@ static void answer_rings(struct fake *fake, struct fake_client *client, const st
     const struct msg_rings_result result = {.fds = 1};
     struct rings *rings;
     int fd;
-    must(rings_create(&rings, &fd) == 0, "rings_create");
+    fake_must(rings_create(&rings, &fd) == 0, "rings_create");
     if (fake->lie == 2 || fake->lie == 3) {
         close(fd);
         fd = segment_create(fake, KIB(256));
     }
-    send_result(client, message->msgid, &msg_rings_result_type, &result, &fd, fake->lie != 1);
+    fake_send_result(client, message->msgid, &msg_rings_result_type, &result, &fd, fake->lie != 1);
     if (fake->rings == 2)
-        must(memory_map(&fd, 1, RINGS_BYTES, RINGS_BYTES, (void **)&client->ring_memory) == 0, "memory_map");
+        fake_must(memory_map(&fd, 1, RINGS_BYTES, RINGS_BYTES, (void **)&client->ring_memory) == 0, "memory_map");
     close(fd);
     if (fake->lie)
         rings_destroy(rings);
@@ -247,7 +248,7 @@ static void answer_release(struct fake *fake, struct fake_client *client, const 
 {
     struct msg_buffer_id params;
     struct error error;
-    must(message_read(message, &msg_buffer_id_type, &params, &error) == 0, "buffer.release");
+    fake_must(message_read(message, &msg_buffer_id_type, &params, &error) == 0, "buffer.release");
     struct fake_buffer *buffer = buffer_find(client, params.buffer);
     if (!buffer) {
         send_failure(fake, client, message->msgid, -ENOENT);
@@ -264,8 +265,8 @@ static void send_progress(struct fake *fake, struct fake_client *client, uint32_
         uint8_t bytes[256];
         struct encoded out = {.bytes = bytes, .capacity = sizeof bytes};
         struct msg_job_progress progress = {.job = msgid, .rows_done = (uint64_t)i, .rows = (uint64_t)fake->progress};
-        must(encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &progress) == 0,
-             "encode_notification");
+        fake_must(encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &progress) == 0,
+                  "encode_notification");
         send_bytes(client, &out, NULL, 0);
     }
 }
@@ -274,8 +275,8 @@ static void send_ending(struct fake_client *client, uint32_t msgid)
 {
     uint8_t bytes[64];
     struct encoded out = {.bytes = bytes, .capacity = sizeof bytes};
-    must(encode_notification(&out, METHOD_job_ending, &msg_job_id_type, &(struct msg_job_id){.job = msgid}) == 0,
-         "encode_notification");
+    fake_must(encode_notification(&out, METHOD_job_ending, &msg_job_id_type, &(struct msg_job_id){.job = msgid}) == 0,
+              "encode_notification");
     send_bytes(client, &out, NULL, 0);
 }
 
@@ -295,7 +296,7 @@ static void answer_job(struct fake_client *client, uint32_t msgid, const struct 
 {
     job_run(client, params);
     struct msg_job_submit_result result = {1, 2, 3, 4, 5};
-    send_result(client, msgid, &msg_job_submit_result_type, &result, NULL, 0);
+    fake_send_result(client, msgid, &msg_job_submit_result_type, &result, NULL, 0);
 }
 
 /* Turns a task into a scan, which this daemon makes of all tasks. */
@@ -343,7 +344,7 @@ static void answer_submit(struct fake *fake, struct fake_client *client, const s
         answer_job(client, message->msgid, &params);
         return;
     }
-    must(client->job_count < FAKE_JOBS, "held jobs");
+    fake_must(client->job_count < FAKE_JOBS, "held jobs");
     client->jobs[client->job_count].msgid = message->msgid;
     client->jobs[client->job_count++].params = params;
 }
@@ -353,12 +354,12 @@ static void answer_batch(struct fake *fake, struct fake_client *client, const st
     static struct msg_job_batch_params params;
     struct msg_job_batch_result result = {.jobs_count = 0};
     struct error error;
-    must(message_read(message, &msg_job_batch_params_type, &params, &error) == 0, "job.batch");
+    fake_must(message_read(message, &msg_job_batch_params_type, &params, &error) == 0, "job.batch");
     for (uint32_t i = 0; i < params.jobs_count; i++) {
         struct msg_job_outcome *outcome = &result.jobs[i];
         if (fake->refuse == (int)i + 1) {
             outcome->error = (struct msg_failure){.code = SCAND_INVALID};
-            snprintf(outcome->error.message, sizeof outcome->error.message, "refused%s", ending(fake));
+            snprintf(outcome->error.message, sizeof outcome->error.message, "refused%s", fake_ending(fake));
             continue;
         }
         const struct msg_job_submit_params job =
@@ -368,7 +369,7 @@ static void answer_batch(struct fake *fake, struct fake_client *client, const st
         outcome->times = (struct msg_job_submit_result){i + 1, 2, 3, 4, 5};
     }
     result.jobs_count = params.jobs_count - (uint32_t)fake->forget;
-    send_result(client, message->msgid, &msg_job_batch_result_type, &result, NULL, 0);
+    fake_send_result(client, message->msgid, &msg_job_batch_result_type, &result, NULL, 0);
 }
 
 /* Answers a ping; held jobs are answered before it, in reverse order. */
@@ -385,7 +386,7 @@ static void answer_cancel(struct fake *fake, struct fake_client *client, const s
 {
     struct msg_job_id params;
     struct error error;
-    must(message_read(message, &msg_job_id_type, &params, &error) == 0, "job.cancel");
+    fake_must(message_read(message, &msg_job_id_type, &params, &error) == 0, "job.cancel");
     for (size_t i = 0; i < client->job_count; i++)
         if (client->jobs[i].msgid == params.job) {
             send_failure(fake, client, client->jobs[i].msgid, -ECANCELED);
@@ -396,145 +397,10 @@ static void answer_cancel(struct fake *fake, struct fake_client *client, const s
     send_failure(fake, client, message->msgid, -ENOENT);
 }
 
-static void answer_devices(struct fake *fake, struct fake_client *client, const struct message *message)
-{
-    struct msg_devices_result result = {.devices_count = 2};
-    for (unsigned i = 0; i < 2; i++) {
-        snprintf(result.devices[i].name, sizeof result.devices[i].name, "device %u%s", i, ending(fake));
-        strcpy(result.devices[i].backend, "a backend whose name is long");
-        result.devices[i].memory_bytes = 100 + i;
-    }
-    send_result(client, message->msgid, &msg_devices_result_type, &result, NULL, 0);
-}
-
-/* Answers with FAKE_LISTED kernels, in pages of LIMIT_MAPS, the last kernel of an operation of its own; with fake->loop
- * the pages lead back. */
-static void answer_kernels(struct fake *fake, struct fake_client *client, const struct message *message)
-{
-    struct msg_kernels_result result = {0};
-    struct msg_page_params params;
-    struct error error;
-    must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.kernels");
-    for (uint64_t i = params.from; i < FAKE_LISTED && result.kernels_count < LIMIT_MAPS; i++) {
-        struct msg_kernel *kernel = &result.kernels[result.kernels_count++];
-        snprintf(kernel->name, sizeof kernel->name, "kernel %u%s", (unsigned)i, ending(fake));
-        memset(kernel->line, 'l', sizeof kernel->line - 1);
-        strcpy(kernel->backend, "cuda");
-        kernel->accumulators_count = 2;
-        kernel->accumulators[0] = SCAND_ACCUMULATOR_F32;
-        kernel->accumulators[1] = SCAND_ACCUMULATOR_F2;
-        kernel->repeatable = i % 2;
-        result.next = i + 1 < FAKE_LISTED ? i + 1 : 0;
-        if (i + 1 == FAKE_LISTED) {
-            strcpy(kernel->operation, "a later one");
-            strcpy(kernel->dtype, "f16");
-        }
-    }
-    result.next = fake->loop ? 1 : result.next;
-    send_result(client, message->msgid, &msg_kernels_result_type, &result, NULL, 0);
-}
-
-/* Jobs 1, 3, 5 and so on, FAKE_LISTED of them, in pages of LIMIT_MAPS; fake->loop: pages that lead back. */
-static void answer_jobs(struct fake *fake, struct fake_client *client, const struct message *message)
-{
-    struct msg_jobs_result result = {0};
-    struct msg_page_params params;
-    struct error error;
-    must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.jobs");
-    for (uint64_t job = params.from | 1; job < 2 * FAKE_LISTED; job += 2) {
-        if (result.jobs_count == LIMIT_MAPS) {
-            result.next = fake->loop ? 1 : job;
-            break;
-        }
-        struct msg_job_row *row = &result.jobs[result.jobs_count++];
-        *row = (struct msg_job_row){.job = job, .client = 7, .user = 1000, .state = SCAND_JOB_STATE_RUNNING, .rows = 9};
-        snprintf(row->name, sizeof row->name, "name%s", ending(fake));
-        snprintf(row->operation, sizeof row->operation, "scan%s", ending(fake));
-    }
-    send_result(client, message->msgid, &msg_jobs_result_type, &result, NULL, 0);
-}
-
-static void answer_clients(struct fake *fake, struct fake_client *client, const struct message *message)
-{
-    struct msg_clients_result result = {.clients_count = LIMIT_MAPS};
-    struct msg_page_params params;
-    struct error error;
-    must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.clients");
-    uint64_t from = params.from ? params.from : 1;
-    result.next = from < FAKE_LISTED || fake->loop ? from + LIMIT_MAPS : 0;
-    for (uint32_t i = 0; i < LIMIT_MAPS; i++) {
-        struct msg_client_row *row = &result.clients[i];
-        *row = (struct msg_client_row){
-            .client = from + i, .user = 1001, .pid = 17, .device_busy_us = 99, .user_jobs = 5, .quota_jobs = 6};
-        snprintf(row->name, sizeof row->name, "name%s", ending(fake));
-    }
-    if (fake->loop)
-        result.next = from;
-    send_result(client, message->msgid, &msg_clients_result_type, &result, NULL, 0);
-}
-
-static void answer_users(struct fake *fake, struct fake_client *client, const struct message *message)
-{
-    struct msg_users_result result = {.users_count = LIMIT_MAPS};
-    struct msg_page_params params;
-    struct error error;
-    must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.users");
-    result.next = fake->loop ? params.from : params.from < LIMIT_MAPS ? params.from + LIMIT_MAPS : 0;
-    if (fake->loop == 2) {
-        result.next = params.from + 1;
-        result.users_count = 0;
-    }
-    for (uint32_t i = 0; i < LIMIT_MAPS; i++)
-        result.users[i] =
-            (struct msg_user_row){.user = params.from + i, .jobs = 5, .jobs_quota = 6, .queued_us = 1500000};
-    send_result(client, message->msgid, &msg_users_result_type, &result, NULL, 0);
-}
-
-static void answer_trace(struct fake *fake, struct fake_client *client, const struct message *message)
-{
-    (void)fake;
-    struct msg_trace_result result = {.events_count = 2, .next = 0};
-    struct msg_page_params params;
-    struct error error;
-    must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.trace");
-    uint64_t first = params.from ? params.from : 5;
-    result.next = first < 9 ? first + 2 : 0;
-    for (uint32_t i = 0; i < 2; i++)
-        result.events[i] = (struct msg_trace_event){.event = first + i,
-                                                    .kind = SCAND_EVENT_CHUNK,
-                                                    .user = 1000,
-                                                    .begin_us = 10,
-                                                    .end_us = 20,
-                                                    .slot = 3,
-                                                    .kernel_us = 4,
-                                                    .code = SCAND_DEVICE};
-    send_result(client, message->msgid, &msg_trace_result_type, &result, NULL, 0);
-}
-
-static void answer_histograms(struct fake *fake, struct fake_client *client, const struct message *message)
-{
-    (void)fake;
-    struct msg_histograms_result result = {
-        .bounds_us = {10, 20},
-        .bounds_us_count = 2,
-        .job_queued = {.sum_us = 50, .counts = {1, 2, 3}, .counts_count = 3},
-        .job_duration = {.counts = {4, 5, 6, 7}, .counts_count = 4},
-        .chunk_upload = {.counts = {8}, .counts_count = 1},
-    };
-    send_result(client, message->msgid, &msg_histograms_result_type, &result, NULL, 0);
-}
-
-static void answer_stats(struct fake *fake, struct fake_client *client, const struct message *message)
-{
-    (void)fake;
-    send_result(client, message->msgid, &msg_stats_result_type, &(struct msg_stats_result){.jobs_submitted = 42}, NULL,
-                0);
-}
-
 static void answer_group(struct fake *fake, struct fake_client *client, const struct message *message)
 {
-    send_result(client, message->msgid, &msg_job_number_type,
-                &(struct msg_job_number){100 + (uint64_t)fake->numbered++}, NULL, 0);
+    fake_send_result(client, message->msgid, &msg_job_number_type,
+                     &(struct msg_job_number){100 + (uint64_t)fake->numbered++}, NULL, 0);
 }
 
 /* Methods without one are answered with nothing. */
@@ -647,7 +513,7 @@ static void die(struct fake *fake, struct fake_client *client, const struct mess
         close(fake->listener);
         pause_ms(fake->away_ms);
         fake->listener = socket_listen(fake->path, &mine, &fake->file, &error);
-        must(fake->listener >= 0, error.message);
+        fake_must(fake->listener >= 0, error.message);
     }
 }
 
@@ -704,7 +570,7 @@ static void client_read(struct fake *fake, struct fake_client *client)
         struct connection *connection = client->connection;
         struct message message;
         struct error error;
-        must(message_open(&message, bytes, size, &error) == 0, error.message);
+        fake_must(message_open(&message, bytes, size, &error) == 0, error.message);
         handle(fake, client, &message);
         scribble(fake, client);
         message_close(&message);
@@ -755,7 +621,7 @@ void fake_init(struct fake *fake)
 {
     memset(fake, 0, sizeof *fake);
     strcpy(fake->folder, "/tmp/scand-test-XXXXXX");
-    must(mkdtemp(fake->folder) != NULL, "mkdtemp");
+    fake_must(mkdtemp(fake->folder) != NULL, "mkdtemp");
     snprintf(fake->path, sizeof fake->path, "%s/scand.sock", fake->folder);
     fake->die_on = fake->silent_on = fake->late_on = fake->fail_on = fake->garbage_on = FAKE_NONE;
     fake->version = PROTOCOL_VERSION;
@@ -771,14 +637,14 @@ void fake_start(struct fake *fake)
     struct error error;
     fake->wake = eventfd(0, EFD_CLOEXEC);
     fake->listener = socket_listen(fake->path, &mine, &fake->file, &error);
-    must(fake->listener >= 0, error.message);
-    must(pthread_create(&fake->thread, NULL, fake_thread, fake) == 0, "pthread_create");
+    fake_must(fake->listener >= 0, error.message);
+    fake_must(pthread_create(&fake->thread, NULL, fake_thread, fake) == 0, "pthread_create");
     fake->running = true;
 }
 
 void fake_stop(struct fake *fake)
 {
-    must(write(fake->wake, &(uint64_t){1}, 8) == 8, "write");
+    fake_must(write(fake->wake, &(uint64_t){1}, 8) == 8, "write");
     pthread_join(fake->thread, NULL);
     fake->running = false;
     for (size_t i = 0; i < FAKE_CLIENTS; i++)
