@@ -396,6 +396,7 @@ class Results(ScanctlTest):
             ('--op is "median"; it may be sum, min, max', ("--op", "median", given)),
             ("no input", ("--op", "sum")),
             ("numbers without headers of traces; give a name that ends in .npy or .raw", ("--op", "sum", given, "-o", "x.su")),
+            ('-o is "x.TXT", but files of results are no text; give a name that ends in .npy or .raw, or leave out -o', ("--op", "sum", given, "-o", "x.TXT")),
             ("--json and -o - would both", ("--op", "sum", given, "-o", "-", "--json")),
             ("--output-dtype is f16, which is not printed", ("--op", "sum", given, "--shape", 6, "--output-dtype", "f16")),
             ("--axis is 1, but .* has rank 1", ("--op", "sum", given, "--shape", 6, "--axis", 1)),

@@ -2,6 +2,7 @@
 
 #include <getopt.h>
 #include <string.h>
+#include <strings.h>
 
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/ui/printer.h"
@@ -57,9 +58,20 @@ static int option_handle(void *context, int option, const char *argument, struct
     }
 }
 
+static bool is_name_of_text(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && (!strcasecmp(dot, ".txt") || !strcasecmp(dot, ".csv"));
+}
+
 /* Results have no traces: they are .npy, or raw where the name says so. */
 static int output_check(struct reduce_options *options, struct error *error)
 {
+    if (options->output_path && is_name_of_text(options->output_path))
+        return fail(error, EX_USAGE,
+                    "-o is \"%s\", but files of results are no text; give a name that ends in .npy or .raw, or leave "
+                    "out -o: numbers are printed then, one in a line",
+                    options->output_path);
     int promised = options->output_path ? format_of_extension(options->output_path) : -1;
     options->output_format = promised < 0 ? FORMAT_NPY : (enum format)promised;
     if (options->output_format != FORMAT_NPY && options->output_format != FORMAT_RAW)
