@@ -518,6 +518,24 @@ class Scale(ScanctlTest):
         self.write("none.su", self.su(0))
         self.fail_with(65, "a step has dt for a number, but its header does not say", "run", "diff derivative dt=dt", self.path("none.su"), "-o", self.path("x.su"))
 
+    def test_traces_that_disagree(self):
+        """A trace that says nothing is taken like the others."""
+        self.write("silent.su", self.su(2500) + self.su(0) + self.su(2500))
+        self.succeed("scan", self.path("silent.su"), "-o", self.path("out.su"), "--scale", "dt")
+        self.assertEqual(floats(self.read("out.su")[-16:], big=True), self.scaled(0.0025))
+        self.write("other.su", self.su(2500) + self.su(2500) + self.su(4000))
+        message = r"trace 3 \(counted from 1\) says that 0.004 s lie between two samples, and those before it 0.0025; give a number in place of dt"
+        for words in (("scan", "--scale", "dt"), ("run", "diff derivative dt=dt")):
+            self.fail_with(65, message, *words, self.path("other.su"), "-o", self.path("x.su"))
+        self.succeed("scan", self.path("other.su"), "-o", self.path("x.su"), "--scale", "0.004")
+        file = bytearray(segy_file([self.ROW] * 2, 5))
+        file[3216:3218] = struct.pack(">H", 4000)
+        for trace, dt in ((0, 0), (1, 2000)):
+            at = 3600 + trace * (240 + 16) + 116
+            file[at : at + 2] = struct.pack(">H", dt)
+        self.write("other.sgy", bytes(file))
+        self.fail_with(65, r"trace 2 \(counted from 1\) says that 0.002 s", "scan", self.path("other.sgy"), "-o", self.path("x.sgy"), "--scale", "dt")
+
     def test_each_file_has_its_own(self):
         os.mkdir(self.path("out"))
         for name, dt in (("a.su", 1000), ("b.su", 2000)):

@@ -173,8 +173,9 @@ void file_job_close(struct file_job *job)
     ragged_free(&job->ragged);
 }
 
-int file_job_spacing(const struct file_job *job, const char *asked, double *out, struct error *error)
+int file_job_spacing(struct file_job *job, const char *asked, double *out, struct error *error)
 {
+    job->array.uses_spacing = true;
     *out = job->array.spacing[job->axis];
     if (*out)
         return 0;

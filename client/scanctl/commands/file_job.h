@@ -39,7 +39,7 @@ struct file_job {
 int file_job_open(struct file_job *job, const struct file_options *options, const char *input_path,
                   const char *output_path, struct error *error);
 /* Finds the spacing of samples along the axis; EX_DATAERR where the file does not say. `asked` begins the message. */
-int file_job_spacing(const struct file_job *job, const char *asked, double *out, struct error *error);
+int file_job_spacing(struct file_job *job, const char *asked, double *out, struct error *error);
 /* Sets the steps to be computed: *own is a copy of the pipeline for this file, which lives as long as the job. */
 int file_job_steps(struct file_job *job, const struct pipeline *pipeline, struct pipeline *own, struct error *error);
 /* Computes and writes the result. */

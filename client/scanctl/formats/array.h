@@ -44,6 +44,7 @@ struct array {
     char labels[SCAND_RANK_MAX][LABEL_BYTES]; /* names of the axes; "" for none */
     double spacing[SCAND_RANK_MAX]; /* between two samples along an axis, as the file says: in seconds, or its own
                                        unit; 0: it says nothing */
+    bool uses_spacing;              /* what lies between two samples counts: no trace's header may say another number */
     bool open_ended;            /* a pipe that does not say how many rows it brings: shape[0] is 0 until it has ended */
     bool fortran;               /* the first axis is the dense one, not the last */
     enum byte_order byte_order; /* byte order of the samples in the file; unknown: each dtype has its own */

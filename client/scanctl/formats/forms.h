@@ -43,7 +43,8 @@ uint64_t trace_ns(const unsigned char *header, enum byte_order order);
 /* Returns the spacing of samples from a number of microseconds, in seconds; 0: not given. */
 double trace_dt(const unsigned char *dt, enum byte_order order);
 #define TRACE_DT_OFFSET 116 /* offset of the sample interval in a trace's header: bytes 117 and 118 */
-/* Checks that each trace's ns is array->told_ns or, with allow_zero, 0; else EX_DATAERR. */
+/* Checks that each trace's ns is array->told_ns or, with allow_zero, 0, and that its dt is the array's or 0 where
+ * array->uses_spacing; else EX_DATAERR. */
 int traces_check(const struct array *array, const unsigned char *traces, uint64_t count, uint64_t first,
                  bool allow_zero, const char *name, struct error *error);
 /* Read numbers in headers. */

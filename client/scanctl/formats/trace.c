@@ -46,12 +46,20 @@ int traces_check(const struct array *array, const unsigned char *traces, uint64_
 {
     uint64_t trace_bytes = array_unit_bytes(array, array_sample_bytes(array));
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t found = trace_ns(traces + i * trace_bytes, array->byte_order);
+        const unsigned char *header = traces + i * trace_bytes;
+        uint64_t found = trace_ns(header, array->byte_order);
+        double dt = array->uses_spacing ? trace_dt(header + TRACE_DT_OFFSET, array->byte_order) : 0;
         if (found != array->told_ns && (found || !allow_zero))
             return fail(error, EX_DATAERR,
                         "%s: trace %" PRIu64 " (counted from 1) has %" PRIu64 " samples, the first %" PRIu64
                         "; give a file whose traces are all of one length",
                         name, first + i + 1, found, array->told_ns);
+        if (dt && dt != array->spacing[1])
+            return fail(error, EX_DATAERR,
+                        "%s: trace %" PRIu64
+                        " (counted from 1) says that %g s lie between two samples, and those before "
+                        "it %g; give a number in place of dt, or a file whose traces agree",
+                        name, first + i + 1, dt, array->spacing[1]);
     }
     return 0;
 }
