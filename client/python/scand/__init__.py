@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._library import lib as _lib, string as _string
 from .arrays import allocator
-from .chains import is_operation as _is_operation
+from .chains import operations, parameters_of as _parameters_of
 from .client import Client, default_client, trim
 from .device import DeviceArray, device_array, device_empty
 from .errors import (
@@ -76,6 +76,7 @@ __all__ = [
     "maximum_accumulate",
     "minimum_accumulate",
     "open_file",
+    "operations",
     "reduce",
     "run",
     "scan",
@@ -96,5 +97,5 @@ if not _TYPE_CHECKING:  # checkers would take any name to be there
 
             return importlib.import_module(f"{__name__}.{name}")
         word = name.replace("_", "-")
-        hint = f'; it is an operation: scand.run(x, [("{word}", {{...}})])' if _is_operation(word) else ""
+        hint = f'; it is an operation: scand.run(x, [("{word}", {{...}})])' if _parameters_of(word) is not None else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)

@@ -4,7 +4,7 @@ rows."""
 from __future__ import annotations
 
 import functools
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Union
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -14,15 +14,28 @@ from .errors import error_of
 from .layout import Step, word_of
 from .memory import AnyArray
 
+OPERATIONS_MOST = 64
 ROWS_MOST = 32  # parameters and operands of an operation
 
 
-class Operand(NamedTuple):
-    """An operand of an operation, as the list describes it."""
+class Parameter(NamedTuple):
+    """A parameter of an operation, or an array that it has as an operand, of the kind "tensor"."""
 
-    access: str  # "read", "write"
-    follows: str  # "samples", "rows", "vectors", "job"
-    dtypes: str  # "input", "float", "index"
+    kind: str  # "word", "words", "flag", "integer", "number", "tensor"
+    required: bool
+    words: tuple[str, ...]  # words that it may be, of which the first counts where it is left out
+    most: int  # an integer's largest value; of words, how many there may be
+    line: str  # its purpose
+    access: str  # of an operand: "read", "write"
+    follows: str  # what it has elements for: "samples", "rows", "vectors", "job"
+    dtypes: str  # "input": as the samples; "float": any floats; "index": integers
+
+
+class Operation(NamedTuple):
+    """What a step of run() may be."""
+
+    line: str  # its purpose
+    parameters: Mapping[str, Parameter]  # by name
 
 
 class StepOperand(NamedTuple):
@@ -30,7 +43,7 @@ class StepOperand(NamedTuple):
 
     step: int
     name: str
-    about: Operand
+    about: Parameter
     array: AnyArray
 
     @property
@@ -43,20 +56,35 @@ class StepOperand(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def operands_of(operation: str) -> Mapping[str, Operand]:
-    """The operands of an operation, by name; none of an operation that libscand does not know."""
+def parameters_of(operation: str) -> Optional[Mapping[str, Parameter]]:
+    """The parameters and operands of an operation, by name; None of an operation that libscand does not know."""
     rows, count = ffi.new("struct scand_parameter_info[]", ROWS_MOST), ffi.new("size_t *")
     if lib.scand_parameters(ffi.NULL, operation.encode(), rows, ffi.sizeof(rows[0]), ROWS_MOST, count):
-        return {}
-    tensors = [row for row in rows[0 : count[0]] if string(row.kind) == "tensor"]
-    return {string(row.name): Operand(string(row.access), string(row.follows), string(row.dtypes)) for row in tensors}
+        return None
+    return {string(row.name): _parameter(row) for row in rows[0 : count[0]]}
 
 
-def is_operation(name: str) -> bool:
-    """True when libscand knows the operation."""
-    rows, count = ffi.new("struct scand_parameter_info[]", ROWS_MOST), ffi.new("size_t *")
-    status = lib.scand_parameters(ffi.NULL, name.encode(), rows, ffi.sizeof(rows[0]), ROWS_MOST, count)
-    return bool(status == lib.SCAND_OK)
+def _parameter(row: Any) -> Parameter:
+    kind, words, line, access, follows, dtypes = map(string, (row.kind, row.words, row.line, row.access, row.follows, row.dtypes))
+    return Parameter(kind, bool(row.required), tuple(words.split(",")) if words else (), int(row.most), line, access, follows, dtypes)
+
+
+@functools.lru_cache(maxsize=64)
+def operands_of(operation: str) -> Mapping[str, Parameter]:
+    """The operands of an operation, by name; none of an operation that libscand does not know."""
+    return {name: row for name, row in (parameters_of(operation) or {}).items() if row.kind == "tensor"}
+
+
+def operations() -> dict[str, Operation]:
+    """The operations that steps of run() may be, by name, each with its parameters:
+
+        scand.operations()["triangle"].parameters["boundary"].words   # ("reflect", "zero", "skip")
+    """
+    rows, count = ffi.new("struct scand_operation_info[]", OPERATIONS_MOST), ffi.new("size_t *")
+    status = lib.scand_operations(ffi.NULL, rows, ffi.sizeof(rows[0]), OPERATIONS_MOST, count)
+    if status:
+        raise error_of(status, "")
+    return {name: Operation(string(row.line), parameters_of(name) or {}) for row in rows[0 : count[0]] for name in [string(row.name)]}
 
 
 def new_task(steps: Sequence[Step], operands: Mapping[tuple[int, str], Any]) -> Any:

@@ -143,9 +143,9 @@ def _request(
     coefficients, factor = None, None
     if coefficient is not None and np.ndim(coefficient):
         coefficients = coefficient
-    elif np.iscomplexobj(coefficient):
-        raise TypeError(f"coefficient: {coefficient!r} is complex; take a real number, or lfilter, which has complex ones")
     elif coefficient is not None:
+        if np.iscomplexobj(coefficient):
+            raise TypeError(f"coefficient: {coefficient!r} is complex; take a real number, or lfilter, which has complex ones")
         factor = float(np.asarray(coefficient)[()])
     if intermediate == "auto" and len(words) > 1 and _is_double(dtype if out is None or dtype is not None else out.dtype):
         intermediate = "f64"
@@ -409,8 +409,8 @@ def run(
 ) -> Any:
     """Runs several operations in one job, each on the result of the one before it, which stays on the device.
 
-    A step is an operation ("scan", "upsample", or as the last "reduce": `scanctl operations` lists them), with its
-    parameters in a dictionary: [("scan", {"passes": "forward,backward", "demean": True}), ("reduce", {"reduction": "rms"})].
+    A step is an operation ("scan", "upsample", or as the last "reduce": operations() lists them), with its parameters
+    in a dictionary: [("scan", {"passes": "forward,backward", "demean": True}), ("reduce", {"reduction": "rms"})].
     Parameters have the names and words of that list. Operands have them, too, and are arrays; a step writes its results
     into the operands that it writes. Values between steps have the dtype of the results; ("map", {"op": "cast"}) as the
     first step changes between integers and floats in the daemon. Keywords are as of reduce(). Returns the results of

@@ -551,6 +551,20 @@ class Chains(PackageTest):
         squares = scand.run(x, [("map", {"op": "mul", "other": y}), ("reduce", {"reduction": "max"})], axis=None)
         self.assertEqual(squares, (x * y).max())
 
+    def test_list_of_operations(self):
+        told = scand.operations()
+        with self.assertRaises(scand.InvalidError) as refused:
+            scand.run(np.ones(3), ["median"])
+        self.assertTrue(str(refused.exception).endswith("there are: " + ", ".join(told)))
+        box = told["box"].parameters
+        self.assertEqual((box["half_width"].kind, box["half_width"].required, box["half_width"].most), ("integer", True, 2048))
+        self.assertEqual(box["half_widths"][:2] + box["half_widths"][5:], ("tensor", False, "read", "samples", "index"))
+        x = whole_numbers(40)
+        first = {name: row.words[0] for name, row in box.items() if row.words}
+        self.assertEqual(first, {"norm": "area", "boundary": "reflect"})
+        self.same(scand.run(x, [("box", {"half_width": 3, **first})]), scand.run(x, [("box", {"half_width": 3})]))
+        self.assertEqual(told["demean"].parameters, {})
+
     def test_operands_of_other_kinds(self):
         """Fractions and imaginary parts are not left out."""
         x = whole_numbers((4, 6))
