@@ -313,6 +313,7 @@ class Operations(ScanctlTest):
         self.assertRegex(text, r"(?m)^  demean  +1: each row's mean")
         self.assertRegex(text, r"(?m)^  coefficients=FILE +with affine: a coefficient for each sample\n +read; follows samples; dtypes: input$")
         self.assertRegex(text, r"(?m)^reduce +each row to one number\n  reduction=WORD \*")
+        self.assertIn("of others the first word counts where none is given", text)
         self.assertRegex(text, r"(?m)^  repeat=NUMBER +how many times, one after the other\n +1 to 9$")
 
     def test_json(self):

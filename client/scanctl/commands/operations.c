@@ -145,7 +145,8 @@ static int query_operations(struct scand *daemon, bool as_json, struct error *er
         json_close(&json, ']');
         putchar('\n');
     } else {
-        printf("\n*: needed. A flag is said by its name alone. See scanctl run --help\n");
+        printf("\n*: needed; of others the first word counts where none is given. A flag is said\n"
+               "by its name alone. See scanctl run --help\n");
     }
     return 0;
 }
