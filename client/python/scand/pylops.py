@@ -14,11 +14,13 @@ from .memory import AnyArray, empty
 
 class CausalIntegration(pylops.CausalIntegration):  # type: ignore[misc]
     """pylops.CausalIntegration, with the same parameters, attributes and results: y[i] is the sum of x[0] to x[i] times
-    `sampling`; the kind "half" takes half of x[i], "trapezoidal" half of x[0] and of x[i]."""
+    `sampling`; the kind "half" takes half of x[i], "trapezoidal" half of x[0] and of x[i], and y[0] is half of x[0]."""
 
     @reshaped  # type: ignore[untyped-decorator]
     def _matvec(self, x: AnyArray) -> AnyArray:
         y = self._integrate(x, "forward", {"full": "inclusive", "half": "half", "trapezoidal": "trapezoid"}[self.kind])
+        if self.kind == "trapezoidal":  # what the adjoint of PyLops' has there, where a trapezoid's area is 0
+            y[_first(self.axis)] = self.sampling * x[_first(self.axis)] / 2
         return y[_later(self.axis)] if self.removefirst else y
 
     @reshaped  # type: ignore[untyped-decorator]

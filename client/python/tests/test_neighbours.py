@@ -8,8 +8,11 @@ import itertools
 import os
 import random
 import struct
+import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -22,6 +25,50 @@ DATA = os.path.join(HERE, "..", "..", "..", "..", "shared", "data")
 
 def needs(package):
     return unittest.skipUnless(importlib.util.find_spec(package), f"there is no {package} here")
+
+
+def stand_in_for_pylops():
+    """Modules with as much of PyLops as scand.pylops needs, so that its operators are tested where PyLops is missing."""
+
+    def reshaped(function):
+        forward = function.__name__ == "_matvec"
+        return lambda self, x: function(self, x.reshape(self.dims if forward else self.dimsd)).ravel()
+
+    class LinearOperator:
+        def __init__(self, dtype, dims, dimsd, name):
+            self.dtype, self.dims, self.dimsd = dtype, tuple(dims), tuple(dimsd)
+
+    class CausalIntegration(LinearOperator):
+        def __init__(self, dims, axis=-1, sampling=1.0, kind="full", removefirst=False):
+            self.axis, self.sampling, self.kind, self.removefirst = axis, sampling, kind, removefirst
+            dimsd = list(dims)
+            dimsd[axis] -= removefirst
+            super().__init__(np.dtype(float), dims, dimsd, "C")
+
+    modules = {name: types.ModuleType(name) for name in ("pylops", "pylops.utils", "pylops.utils.decorators")}
+    modules["pylops"].LinearOperator, modules["pylops"].CausalIntegration = LinearOperator, CausalIntegration
+    modules["pylops.utils.decorators"].reshaped = reshaped
+    return modules
+
+
+class Adjoints(PackageTest):
+    def test_operators(self):
+        """The product of A x and y is that of x and the adjoint's A y."""
+        with unittest.mock.patch.dict(sys.modules, {**stand_in_for_pylops(), "scand.pylops": None}):
+            del sys.modules["scand.pylops"]
+            ours = importlib.import_module("scand.pylops")
+        dims = (5, 8)
+        operators = [ours.CausalIntegration(dims, *options) for options in itertools.product(
+            (0, -1), (1.0, 0.5), ("full", "half", "trapezoidal"), (False, True)
+        )]
+        for axis in 0, -1:
+            operators += [ours.DoubleIntegration(dims, axis, 0.5), ours.Stack(dims, np.arange(dims[axis]) % 3, 4, axis)]
+            operators += [ours.Convolve1D(dims, whole_numbers(4, seed=2), 1, axis)]
+            operators += [ours.Box(dims, 3, axis, "none", boundary) for boundary in ("reflect", "zero", "skip")]
+        for operator in operators:
+            x, y = (whole_numbers(int(np.prod(shape)), seed=i) for i, shape in enumerate((operator.dims, operator.dimsd)))
+            with self.subTest(operator=type(operator).__name__, **{name: value for name, value in vars(operator).items() if name != "dtype"}):
+                self.assertEqual(operator._matvec(x) @ y, x @ operator._rmatvec(y))
 
 
 class PyLops(PackageTest):
