@@ -12,9 +12,9 @@ static inline uint64_t clock_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static inline uint64_t clock_ms(void)
+static inline int64_t clock_ms(void)
 {
-    return clock_us() / 1000;
+    return (int64_t)(clock_us() / 1000);
 }
 
 #endif

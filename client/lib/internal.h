@@ -15,6 +15,7 @@
 
 #include <scand/scand.h>
 
+#include "protocol/clock.h"
 #include "protocol/codec.h"
 #include "protocol/connection.h"
 #include "protocol/local.h"
@@ -294,10 +295,6 @@ struct scand_job {
     } params;
     struct operand operands[];
 };
-
-/* clock.c */
-int64_t clock_ms(void);
-uint64_t clock_us(void);
 
 /* process.c */
 /* Lists a session. Returns -ENOMEM when forks would not be seen. */

@@ -362,7 +362,7 @@ static bool last_turns(struct listener *listener)
 
 void listener_end_input(struct listener *listener, unsigned timeout_ms)
 {
-    const uint64_t end_ms = clock_ms() + timeout_ms;
+    const int64_t end_ms = clock_ms() + timeout_ms;
     for (struct peer *peer = listener->peers; peer; peer = peer->next)
         peer_shut(peer);
     while (last_turns(listener) && clock_ms() < end_ms)
@@ -388,7 +388,7 @@ static nfds_t flush_clients(struct listener *listener, struct pollfd *waits, boo
 void listener_flush(struct listener *listener, unsigned timeout_ms)
 {
     struct pollfd waits[LIMIT_CLIENTS];
-    uint64_t end_ms = clock_ms() + timeout_ms, now_ms;
+    int64_t end_ms = clock_ms() + timeout_ms, now_ms;
     bool later;
     nfds_t count;
     while (((count = flush_clients(listener, waits, &later)) > 0 || later) && (now_ms = clock_ms()) < end_ms)

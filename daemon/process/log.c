@@ -71,25 +71,25 @@ static struct place {
     bool taken;
     enum log_cause cause;
     uint32_t uid;
-    uint64_t written_ms;
+    int64_t written_ms;
     uint64_t left_out;    /* since written_ms */
 } places[LOG_PLACES + 1]; /* the last one is for whoever finds no other free */
 
-static uint64_t (*clock_now_ms)(void) = clock_ms;
+static int64_t (*clock_now_ms)(void) = clock_ms;
 
-void log_use_clock(uint64_t (*now_ms)(void))
+void log_use_clock(int64_t (*now_ms)(void))
 {
     clock_now_ms = now_ms ? now_ms : clock_ms;
     memset(places, 0, sizeof places);
 }
 
-static bool place_is_old(const struct place *place, uint64_t now_ms)
+static bool place_is_old(const struct place *place, int64_t now_ms)
 {
     return !place->taken || now_ms - place->written_ms >= LOG_EVERY_MS;
 }
 
 /* Returns the place of this cause and user, else one that is free or whose line is old, else the last. */
-static struct place *place_find(enum log_cause cause, uint32_t uid, uint64_t now_ms)
+static struct place *place_find(enum log_cause cause, uint32_t uid, int64_t now_ms)
 {
     struct place *old = NULL;
     for (struct place *place = places; place < places + LOG_PLACES; place++) {
@@ -118,7 +118,7 @@ void log_cause(enum log_cause cause, uint32_t uid, const char *format, ...)
 #undef X
     };
     char text[900], more[80] = "";
-    uint64_t now_ms = clock_now_ms();
+    int64_t now_ms = clock_now_ms();
     struct place *place = place_find(cause, uid, now_ms);
     if (!place_is_old(place, now_ms)) {
         place->left_out++;

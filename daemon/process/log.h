@@ -36,6 +36,6 @@ enum log_cause {
  * LOG_EVERY_MS later, with how many were left out between. For the loop's thread only. */
 void log_cause(enum log_cause cause, uint32_t uid, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Replaces the clock, for tests; NULL: the system's. Forgets all lines. */
-void log_use_clock(uint64_t (*now_ms)(void));
+void log_use_clock(int64_t (*now_ms)(void));
 
 #endif

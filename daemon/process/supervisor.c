@@ -52,21 +52,21 @@ struct supervisor {
     struct socket_file file;
     struct channel channel; /* connects to the worker */
     pid_t worker;           /* 0: no worker runs, and the next one starts at start_ms */
-    uint64_t start_ms;
-    uint64_t ready_ms;     /* time at which the worker began to serve; 0: not yet */
-    bool served;           /* a worker has begun to serve */
-    unsigned failures;     /* failures in a row */
-    bool stopping;         /* a signal asked for the end */
-    uint64_t stop_ms;      /* time of that signal */
-    uint64_t drain_end_ms; /* time at which a drain has lasted for too long; 0: none does */
+    int64_t start_ms;
+    int64_t ready_ms;     /* time at which the worker began to serve; 0: not yet */
+    bool served;          /* a worker has begun to serve */
+    unsigned failures;    /* failures in a row */
+    bool stopping;        /* a signal asked for the end */
+    int64_t stop_ms;      /* time of that signal */
+    int64_t drain_end_ms; /* time at which a drain has lasted for too long; 0: none does */
     sigset_t signals;
     struct shared_page *shared_page;
     struct pool_store store;
     struct watchdog watchdog;
     struct starvation starvation;
-    uint64_t check_ms;         /* time at which to check the worker next */
+    int64_t check_ms;          /* time at which to check the worker next */
     uint64_t notify_period_ms; /* between two WATCHDOG=1; 0: none */
-    uint64_t notify_ms;        /* time at which the next WATCHDOG=1 is due */
+    int64_t notify_ms;         /* time at which the next WATCHDOG=1 is due */
     bool hung;                 /* the worker hangs and is being killed */
 };
 
@@ -364,7 +364,7 @@ static void notify_alive(struct supervisor *self)
 }
 
 /* Returns the earlier of two times, of which the second counts only if `counts`. */
-static uint64_t earlier(uint64_t a_ms, uint64_t b_ms, bool counts)
+static int64_t earlier(int64_t a_ms, int64_t b_ms, bool counts)
 {
     return counts && b_ms < a_ms ? b_ms : a_ms;
 }
@@ -374,7 +374,7 @@ static void rest(const struct supervisor *self)
 {
     struct pollfd fds[] = {{.fd = self->signal_fd, .events = POLLIN},
                            {.fd = self->channel.supervisor_fd, .events = POLLIN}};
-    uint64_t now_ms = clock_ms(), next_ms = now_ms + REST_MS;
+    int64_t now_ms = clock_ms(), next_ms = now_ms + REST_MS;
     next_ms = earlier(next_ms, self->start_ms, !self->worker);
     next_ms = earlier(next_ms, self->check_ms, self->worker && self->watchdog.period_ms > 0);
     next_ms = earlier(next_ms, self->drain_end_ms, self->worker && self->drain_end_ms > 0);

@@ -43,9 +43,9 @@ static void the_journal_reads_priorities(void)
  * Lines that clients bring about.
  */
 
-static uint64_t now_ms;
+static int64_t now_ms;
 
-static uint64_t test_ms(void)
+static int64_t test_ms(void)
 {
     return now_ms;
 }
