@@ -456,6 +456,19 @@ class SeveralFiles(ScanctlTest):
             self.succeed("scan", self.path(name), "-o", self.path("alone." + name.split(".")[1]))
             self.assertEqual(self.read("results/" + name), self.read("alone." + name.split(".")[1]))
 
+    def test_into_its_own_folder(self):
+        """What is in the folder under the input's name is kept, where it is the input itself."""
+        path = self.write("a.su", su_file([[1.0, 2.0]], True))
+        os.mkdir(self.path("links"))
+        os.symlink(path, self.path("links/a.su"))
+        before = self.read("a.su")
+        for folder in (self.folder, self.folder + "/", self.path("links")):
+            self.fail_with(64, "a.su: would be replaced by its own result", "scan", path, "-o", folder)
+            self.fail_with(64, "would be replaced by its own result", "run", "demean", path, "-o", folder)
+        self.assertEqual(self.read("a.su"), before)
+        self.succeed("scan", path, "-o", path)
+        self.assertNotEqual(self.read("a.su"), before)
+
     def test_memory_is_given_back(self):
         """Together more than the pool of 64 MiB, each in buffers of most of it."""
         os.mkdir(self.path("results"))
