@@ -281,7 +281,7 @@ class Plan:
             raise TypeError("coefficient: one for each sample goes with real numbers of NumPy's dtypes; take one number")
         floats = samples.kind == "f" and samples.itemsize < 8 or is_small(samples)
         kind = np.dtype(np.float32) if floats else samples.newbyteorder("=")
-        own = _shared(_converted("coefficient", self.request.coefficients, kind))
+        own = _shared(converted("coefficient", self.request.coefficients, kind))
         try:
             return Shared(np.broadcast_to(own.array, self.given.shape), own.place)
         except ValueError:
@@ -369,7 +369,7 @@ class Plan:
         if own.written and place is None:
             made = Shared(*allocate(shape, dtype))
             return own, made, made.array.reshape(own.array.shape)
-        shared = Shared(array, place) if place is not None else _shared(_converted(own.field, array, dtype))
+        shared = Shared(array, place) if place is not None else _shared(converted(own.field, array, dtype))
         try:
             return own, Shared(np.broadcast_to(shared.array, shape) if not own.written else shared.array, shared.place), None
         except ValueError:
@@ -457,7 +457,7 @@ def _like_rows(own: StepOperand, shape: tuple[int, ...], axis: Union[int, Sequen
     return own._replace(array=own.array.reshape(-1) if axis is None else _joined(own.array, axis)[0])
 
 
-def _converted(name: str, given: ArrayLike, dtype: Dtype) -> AnyArray:
+def converted(name: str, given: ArrayLike, dtype: Dtype) -> AnyArray:
     """The array in another dtype, if no fraction or imaginary part is left out."""
     array = np.asarray(given)
     if array.size and _loses(array.dtype, dtype):

@@ -10,6 +10,7 @@ from pylops.utils.decorators import reshaped  # type: ignore[import-untyped]
 
 from .functions import run, scan
 from .memory import AnyArray, empty
+from .plans import converted
 
 
 class CausalIntegration(pylops.CausalIntegration):  # type: ignore[misc]
@@ -184,7 +185,7 @@ class Stack(pylops.LinearOperator):  # type: ignore[misc]
     def __init__(self, dims: Any, index: Any, bins: int, axis: int = -1, dtype: Any = "float64", name: str = "S"):
         dims = _shape(dims)
         self.axis = axis % len(dims)
-        self.index = np.asarray(index, np.int64)
+        self.index = converted("index", index, np.dtype(np.int64))
         self.bins = bins
         if self.index.shape != (dims[axis],):
             raise ValueError(f"index: its shape is {self.index.shape}; of {dims[axis]} samples along the axis it is ({dims[axis]},)")

@@ -69,6 +69,8 @@ class Adjoints(PackageTest):
             x, y = (whole_numbers(int(np.prod(shape)), seed=i) for i, shape in enumerate((operator.dims, operator.dimsd)))
             with self.subTest(operator=type(operator).__name__, **{name: value for name, value in vars(operator).items() if name != "dtype"}):
                 self.assertEqual(operator._matvec(x) @ y, x @ operator._rmatvec(y))
+        with self.assertRaisesRegex(TypeError, "index: its dtype is float64, and jobs take int64 here"):
+            ours.Stack(dims, np.arange(8) / 2, 4)
 
 
 class PyLops(PackageTest):
