@@ -59,7 +59,7 @@
 #define LIMIT_MAPS_STANDARD     65530 /* memory maps of a process, where the system does not tell (vm.max_map_count) */
 #define LIMIT_MAPS_RESERVE      8192  /* memory maps of these for all but imports */
 #define LIMIT_CLIENT_JOBS       256   /* jobs of one connection, queued or running */
-#define LIMIT_JOBS              4096  /* jobs in all, queued or running */
+#define LIMIT_JOBS              4096  /* jobs in all: a user may have half of what others leave */
 #define LIMIT_SPARE_JOBS        512   /* jobs whose memory is kept when they have ended */
 #define LIMIT_CLIENT_GROUPS     SCAND_GROUPS_MAX /* groups of jobs, open at a time, of one connection */
 #define LIMIT_DEADLINE_MS       86400000         /* time that a job may have to start in: a day */
@@ -145,7 +145,7 @@
 #define LIMIT_CHUNK_ROWS           (UINT64_C(1) << 17) /* ragged rows handed to a device at a time */
 #define LIMIT_CLIENT_OFFSETS_BYTES MIB(64)             /* offsets of all jobs of one connection */
 #define LIMIT_USER_OFFSETS_BYTES   MIB(256)            /* offsets of all jobs of one user */
-#define LIMIT_OFFSETS_BYTES        GIB(1)              /* offsets of all jobs */
+#define LIMIT_OFFSETS_BYTES        GIB(1)              /* of all: each user half of what others leave */
 #define LIMIT_LOOP_OFFSETS         1024                /* offsets of a job, copied in the loop, */
 #define LIMIT_LOOP_OFFSETS_BYTES   KIB(16)             /* if they lie in so many bytes */
 #define LIMIT_UNIT_OFFSETS         (UINT64_C(1) << 16) /* copied by a helper at a time, */

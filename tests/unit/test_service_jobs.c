@@ -266,18 +266,39 @@ static void full_queues_are_busy(void)
     struct answer answer = next_answer(user, NULL, NULL);
     CHECK(answer.failed && answer.msgid == msgid && answer.failure.code == SCAND_BUSY);
     CHECK_CONTAINS(answer.failure.message,
-                   "256 jobs of this connection and 256 in all are waiting; at most 256 and 4096 may");
+                   "256 jobs of this connection, 256 of user 1000 and 256 in all are waiting; at most 256, 2048 and "
+                   "4096 may; try again in ");
     CHECK(answer.failure.retry_ms > 0);
     submit(other, others, 0, 1);
     rig.service.stats.jobs_open += LIMIT_JOBS - LIMIT_CLIENT_JOBS - 1;
     CHECK_CONTAINS(refusal(other, submit(other, others, 0, 1), SCAND_BUSY),
-                   "1 jobs of this connection and 4096 in all");
+                   "1 jobs of this connection, 1 of user 1001 and 4096 in all are waiting; at most 256, 0 and 4096");
     rig.service.stats.jobs_open -= LIMIT_JOBS - LIMIT_CLIENT_JOBS - 1;
     rig_complete(0, 0);
     CHECK(done(user, first));
     submit(user, buffer, 0, 1);
     rig_complete_all();
     CHECK_EQ(rig.service.stats.jobs_done, LIMIT_CLIENT_JOBS + 2);
+    rig_end();
+}
+
+/* However many jobs others have, a user may have half of what they leave, and who comes then half of the rest. */
+static void queues_have_room_for_the_next(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer), *other = user_greet(BERT);
+    uint64_t others = user_create(other, 4000, SCAND_PLACE_HOST);
+    rig.service.stats.jobs_open += LIMIT_JOBS - 100;
+    for (int i = 0; i < 50; i++)
+        submit(user, buffer, 0, 1);
+    CHECK_CONTAINS(refusal(user, submit(user, buffer, 0, 1), SCAND_BUSY),
+                   "50 jobs of this connection, 50 of user 1000 and 4046 in all are waiting; at most 256, 50 and 4096");
+    for (int i = 0; i < 25; i++)
+        submit(other, others, 0, 1);
+    CHECK_CONTAINS(refusal(other, submit(other, others, 0, 1), SCAND_BUSY), "at most 256, 25 and 4096 may");
+    rig.service.stats.jobs_open -= LIMIT_JOBS - 100;
+    rig_complete_all();
+    CHECK_EQ(rig.service.stats.jobs_done, 75);
     rig_end();
 }
 
@@ -300,7 +321,12 @@ static void full_of_offsets_is_busy(void)
     params.offsets.shape[0] = LIMIT_RAGGED_ROWS + 1;
     params.offsets.strides_count = 1;
     params.offsets.strides[0] = 8;
-    for (int i = 0; i < 7; i++)
+    rig.service.offsets_bytes +=
+        LIMIT_OFFSETS_BYTES - MIB(20); /* of others, who leave as much as two of the jobs have */
+    ask(user, METHOD_job_submit, &params);
+    CHECK_CONTAINS(refused(user, METHOD_job_submit, &params, SCAND_BUSY), "at most 67108864, 10485760 and 1073741824");
+    rig.service.offsets_bytes -= LIMIT_OFFSETS_BYTES - MIB(20);
+    for (int i = 1; i < 7; i++)
         ask(user, METHOD_job_submit, &params);
     CHECK(is_silent(user));
     CHECK_CONTAINS(refused(user, METHOD_job_submit, &params, SCAND_BUSY),
@@ -709,6 +735,7 @@ static const struct test tests[] = {
     TEST(buffers_that_are_not_ready),
     TEST(msgids_of_open_jobs),
     TEST(full_queues_are_busy),
+    TEST(queues_have_room_for_the_next),
     TEST(full_of_offsets_is_busy),
     TEST(cancel_queued),
     TEST(cancel_running),

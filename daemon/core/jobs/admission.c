@@ -24,19 +24,28 @@ static uint32_t retry_ms(uint64_t backlog_us)
     return ms < LIMIT_RETRY_MAX_MS ? (uint32_t)ms : LIMIT_RETRY_MAX_MS;
 }
 
+/* Returns how many jobs a user may have, so that queues have room for whoever comes next. */
+static uint64_t user_most_jobs(const struct service *service, const struct user *user)
+{
+    const struct stock jobs = {.most = LIMIT_JOBS, .used = service->stats.jobs_open};
+    return stock_allowed_half(&jobs, user->used[QUOTA_JOBS]);
+}
+
 static int check_queues(struct call *call, const char *method)
 {
     const struct scheduler *scheduler = &call->service->scheduler;
-    size_t own = call->client->job_count;
-    uint64_t all = call->service->stats.jobs_open;
-    if (own < LIMIT_CLIENT_JOBS && all < LIMIT_JOBS)
+    const struct user *user = call->client->user;
+    const size_t own = call->client->job_count;
+    const uint64_t users = user->used[QUOTA_JOBS], most = user_most_jobs(call->service, user);
+    if (own < LIMIT_CLIENT_JOBS && users < most)
         return 0;
-    uint32_t ms = retry_ms(all < LIMIT_JOBS ? scheduler_user_backlog_us(scheduler, call->client->lane.user)
-                                            : scheduler_backlog_us(scheduler));
+    uint32_t ms =
+        retry_ms(users > 0 ? scheduler_user_backlog_us(scheduler, &user->fair) : scheduler_backlog_us(scheduler));
     error_set(&call->error, -EAGAIN,
-              "%s: %zu jobs of this connection and %" PRIu64 " in all are waiting; at most %d and %d may; "
-              "try again in %" PRIu32 " ms",
-              method, own, all, LIMIT_CLIENT_JOBS, LIMIT_JOBS, ms);
+              "%s: %zu jobs of this connection, %" PRIu64 " of user %u and %" PRIu64
+              " in all are waiting; at most %d, %" PRIu64 " and %d may; try again in %" PRIu32 " ms",
+              method, own, users, (unsigned)user->uid, call->service->stats.jobs_open, LIMIT_CLIENT_JOBS, most,
+              LIMIT_JOBS, ms);
     call->error.retry_ms = ms;
     return -EAGAIN;
 }
@@ -134,21 +143,28 @@ static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
         scheduler_add(&call->service->scheduler, &client->lane, job);
 }
 
+/* Returns how many bytes of offsets the jobs of a user may have: no more than half of what others leave. */
+static uint64_t user_most_offsets_bytes(const struct service *service, const struct user *user)
+{
+    const struct stock bytes = {.most = LIMIT_OFFSETS_BYTES, .used = service->offsets_bytes};
+    const uint64_t half = stock_allowed_half(&bytes, user->offsets_bytes);
+    return half < LIMIT_USER_OFFSETS_BYTES ? half : LIMIT_USER_OFFSETS_BYTES;
+}
+
 static int check_offsets_room(struct call *call, uint64_t count)
 {
     const struct client *client = call->client;
-    uint64_t bytes = count * sizeof(uint64_t), own = client->offsets_bytes, users = client->user->offsets_bytes,
-             all = call->service->offsets_bytes;
-    if (own + bytes <= LIMIT_CLIENT_OFFSETS_BYTES && users + bytes <= LIMIT_USER_OFFSETS_BYTES &&
-        all + bytes <= LIMIT_OFFSETS_BYTES)
+    const uint64_t bytes = count * sizeof(uint64_t), own = client->offsets_bytes, users = client->user->offsets_bytes,
+                   most = user_most_offsets_bytes(call->service, client->user);
+    if (own + bytes <= LIMIT_CLIENT_OFFSETS_BYTES && users + bytes <= most)
         return 0;
     uint32_t ms = retry_ms(scheduler_backlog_us(&call->service->scheduler));
     error_set(&call->error, -EAGAIN,
               "jobs of this connection have %" PRIu64 " bytes of offsets, those of user %u %" PRIu64 " and all %" PRIu64
               ", and %" PRIu64 " more are too many; at most %" PRIu64 ", %" PRIu64 " and %" PRIu64
               " are allowed; try again in %" PRIu32 " ms, when some of those jobs have ended",
-              own, (unsigned)client->user->uid, users, all, bytes, LIMIT_CLIENT_OFFSETS_BYTES, LIMIT_USER_OFFSETS_BYTES,
-              LIMIT_OFFSETS_BYTES, ms);
+              own, (unsigned)client->user->uid, users, call->service->offsets_bytes, bytes, LIMIT_CLIENT_OFFSETS_BYTES,
+              most, LIMIT_OFFSETS_BYTES, ms);
     call->error.retry_ms = ms;
     return -EAGAIN;
 }
@@ -274,8 +290,8 @@ void job_refuse_outputs(struct client *client, const struct msg_job_run_params *
 /* Checks that there is room for a job of that method. */
 static int check_room(struct call *call, const char *method)
 {
-    int r = check_queues(call, method);
-    return r ? r : check_quota(call, method);
+    int r = check_quota(call, method);
+    return r ? r : check_queues(call, method);
 }
 
 /* Makes a job of the request unless `r` says why not. Puts the method's name before an error. */

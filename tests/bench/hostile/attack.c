@@ -64,13 +64,32 @@ void attack_control(struct attacker *self)
         ;
 }
 
+/* The kernel tells the daemon who this process was when it connected. */
+bool attack_as(unsigned users, unsigned index)
+{
+    return users == 0 || seteuid(ATTACK_FIRST_USER + index % users) == 0;
+}
+
+void attack_as_self(unsigned users)
+{
+    if (users > 0 && seteuid(0))
+        abort();
+}
+
 /*
  * Requests without end.
  */
 
-static void flood_open(struct attacker *self, const struct flood *flood, struct line *line)
+static bool open_as(struct attacker *self, const struct flood *flood, unsigned index, struct line *line)
 {
-    if (line_open(self, line) && (!flood->set_up || flood->set_up(self, line))) {
+    const bool opened = attack_as(flood->users, index) && line_open(self, line);
+    attack_as_self(flood->users);
+    return opened;
+}
+
+static void flood_open(struct attacker *self, const struct flood *flood, unsigned index, struct line *line)
+{
+    if (open_as(self, flood, index, line) && (!flood->set_up || flood->set_up(self, line))) {
         line->answered = flood->answered;
         return;
     }
@@ -104,7 +123,7 @@ void flood_run(struct attacker *self, const struct flood *flood)
     while (bench_now_ms() < self->until_ms) {
         for (unsigned i = 0; i < flood->lines && bench_now_ms() < self->until_ms; i++) {
             if (!lines[i].connection)
-                flood_open(self, flood, &lines[i]);
+                flood_open(self, flood, i, &lines[i]);
         }
         for (unsigned i = 0; i < flood->lines; i++)
             if (lines[i].connection)
@@ -119,15 +138,13 @@ void flood_run(struct attacker *self, const struct flood *flood)
  * Connections that are held.
  */
 
-/* The kernel tells the daemon who this process was when it connected. */
 static int hold_connect(struct attacker *self, const struct hold *hold, unsigned index)
 {
     struct error error;
-    if (hold->users > 0 && seteuid(ATTACK_FIRST_USER + index % hold->users))
+    if (!attack_as(hold->users, index))
         return -1;
     int fd = socket_connect(self->socket, &error);
-    if (hold->users > 0 && seteuid(0))
-        abort();
+    attack_as_self(hold->users);
     if (fd < 0)
         self->tally->refused++;
     else

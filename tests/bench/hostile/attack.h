@@ -59,6 +59,11 @@ enum attack_flags {
     X(steps_triangles, 0, "1,048,576 rows of one sample, nine triangles of half-width 2,048")                          \
     X(jobs_compared, 0, "jobs that wait, on buffers of 128 descriptors with one in common, from 8 connections")        \
     X(jobs_stale, 0, "jobs that are refused, and jobs that read as many such buffers")                                 \
+    X(queue_long, 0, "1,920 rows of 2^33 samples that wait, from 8 connections")                                       \
+    X(queue_users, ATTACK_USERS, "as many such rows as may wait, from 36 connections of 4 users")                      \
+    X(queue_files, 0, "1,920 jobs that each read a file of 16 MiB, from 8 connections")                                \
+    X(queue_deadlines, 0, "1,920 jobs that wait until their time is over, from 8 connections")                         \
+    X(queue_links, 0, "238 jobs that wait for each other, the first of which is cancelled, from 8 connections")        \
     X(steps_bins, 0, "65,536 rows of one sample, stacked into 65,536 bins and summed")                                 \
     X(steps_few_then_many, 0, "jobs of one sample in turn with jobs of 16 MiB, from 4 connections")                    \
     X(buffers_300k, 0, "buffers of 300 KB held, and more asked for")                                                   \
@@ -90,6 +95,10 @@ struct msg_job_submit_params;
 typedef bool long_rows(struct attacker *self, struct line *line, struct msg_job_submit_params *params);
 long_rows long_rows_reduce_long, long_rows_chain_long, long_rows_chain_affine;
 
+/* Connects from here on are those of the index-th of so many users, until attack_as_self; 0: of this process's. */
+bool attack_as(unsigned users, unsigned index);
+void attack_as_self(unsigned users);
+
 void tally_failure(struct tally *tally, uint64_t status, const char *message);
 
 /* A new memfd that can be sealed, or -1. */
@@ -106,12 +115,14 @@ uint64_t attack_import_new(struct attacker *self, struct line *line, uint64_t si
  */
 struct flood {
     unsigned lines, window;
+    unsigned users; /* 0: this process's user; else so many, from ATTACK_FIRST_USER on */
     bool (*set_up)(struct attacker *self, struct line *line); /* sets up each connection; may be NULL */
     bool (*ask)(struct attacker *self, struct line *line);    /* sends one request */
     line_answered *answered;                                  /* may be NULL */
 };
 
-#define FLOOD_LINES_MAX 64
+#define FLOOD_LINES_MAX   64
+#define ATTACK_FIRST_USER 60000
 
 void flood_run(struct attacker *self, const struct flood *flood);
 
@@ -123,8 +134,6 @@ struct hold {
     const void *with;
     bool deaf; /* the connection reads nothing */
 };
-
-#define ATTACK_FIRST_USER 60000
 
 void hold_run(struct attacker *self, const struct hold *hold);
 

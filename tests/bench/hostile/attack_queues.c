@@ -67,6 +67,14 @@ void attack_queue_long(struct attacker *self)
     flood_run(self, &(struct flood){.lines = LINES, .window = WAITING, .set_up = set_up, .ask = ask_many_long});
 }
 
+/* Those who are told that their queue is full ask again. */
+void attack_queue_users(struct attacker *self)
+{
+    flood_run(self,
+              &(struct flood){
+                  .lines = 4 * 9, .users = 4, .window = LIMIT_CLIENT_JOBS, .set_up = set_up, .ask = ask_many_long});
+}
+
 static bool set_up_file(struct attacker *self, struct line *line)
 {
     const struct msg_buffer_import_file_params import = {.size = FILE_BYTES, .fds = 1};
