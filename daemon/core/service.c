@@ -82,6 +82,7 @@ void service_work_done(struct service *service, struct work *work)
         helpers_add(work->helpers, work->queue, work);
     else
         work->done(work);
+    scheduler_look_again(&service->scheduler);
     service_pump_helpers(service);
     if (!more)
         service_pump(service); /* jobs may have waited for it: for memory to be pinned, or their offsets to be read */

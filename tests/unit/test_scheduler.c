@@ -323,6 +323,33 @@ static void jobs_are_compared_once(void)
     CHECK(lane_is_empty(&lanes[0]));
 }
 
+/* A user none of whose jobs can run is looked at again once memory is there, or something happens to them. */
+static void jobs_that_wait_are_left_alone(void)
+{
+    begin(1);
+    struct buffer *input = &buffers[0];
+    CHECK_EQ(pin_units_init(&input->pin_units, 100), 0);
+    for (int round = 0; round < 2; round++) {
+        input->span.staged = false;
+        struct job *job = add(0, 0, 1, 0, 1);
+        job->operands[OPERAND_INPUT].length = job->operands[OPERAND_INPUT].item_bytes = 4;
+        CHECK(!scheduler_next(&scheduler, 1));
+        input->span.staged = true; /* which nobody has said */
+        CHECK(!scheduler_next(&scheduler, 1));
+        struct job *other = add(1, 1, 1, 2, 3);
+        CHECK(step() == other);
+        CHECK(!step());
+        if (round == 0)
+            scheduler_look_again(&scheduler);
+        else
+            add(0, 2, 1, 4, 5);
+        CHECK(step() == job);
+        CHECK(step() == (round == 0 ? NULL : &jobs[2]));
+    }
+    pin_units_finish(&input->pin_units);
+    *input = (struct buffer){0};
+}
+
 /*
  * Long rows.
  */
@@ -570,6 +597,7 @@ static const struct test tests[] = {
     TEST(failed_jobs_hand_out_no_more),
     TEST(remove_from_anywhere),
     TEST(jobs_are_compared_once),
+    TEST(jobs_that_wait_are_left_alone),
     TEST(long_rows_take_turns),
     TEST(long_rows_of_a_user_wait),
     TEST(long_rows_are_stopped),

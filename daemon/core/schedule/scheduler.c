@@ -76,7 +76,7 @@ static void station_init(struct station *station, struct device *device)
 
 void scheduler_init(struct scheduler *scheduler, const struct device_set *devices)
 {
-    *scheduler = (struct scheduler){.rate = rate_guess, .station_count = devices->count};
+    *scheduler = (struct scheduler){.rate = rate_guess, .station_count = devices->count, .changes = 1};
     for (unsigned i = 0; i < devices->count; i++) {
         const struct device_info *info = &devices->devices[i]->info;
         station_init(&scheduler->stations[i], devices->devices[i]);
@@ -184,9 +184,15 @@ static void count_small(struct scheduler *scheduler, struct job *job)
     scheduler->small_count += job->small;
 }
 
+void scheduler_look_again(struct scheduler *scheduler)
+{
+    scheduler->changes++;
+}
+
 void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *job)
 {
     assert(job_has_rows(job));
+    lane->user->nothing_since = 0;
     if (!lane_has_queue(lane))
         lane_join(scheduler, lane);
     job->lane = lane;
@@ -209,6 +215,7 @@ static void long_end(struct job *job)
 static bool queue_remove(struct scheduler *scheduler, struct job *job)
 {
     struct lane *lane = job->lane;
+    lane->user->nothing_since = 0;
     if (!job->queued)
         return false;
     list_remove(&lane->queue[job->rank], job);
@@ -224,6 +231,7 @@ static bool queue_remove(struct scheduler *scheduler, struct job *job)
 void scheduler_make_ragged(struct scheduler *scheduler, struct job *job, struct offsets_copy *copy)
 {
     assert(job->queued && !job->small);
+    job->lane->user->nothing_since = 0;
     count_rows(job, -1);
     job_make_ragged(job, copy);
     job_find_reach(job);
@@ -415,11 +423,25 @@ static struct job *user_choose(const struct scheduler *scheduler, const struct f
     return NULL;
 }
 
+/* The same, but for a user of whose jobs none could run, since when nothing has happened to them: others may have many
+ * that wait, and everybody's messages come here. Which device takes a job depends on other users, too. */
+static struct job *user_next(const struct scheduler *scheduler, struct fair_user *user, const struct station *station)
+{
+    if (user->nothing_since == scheduler->changes)
+        return NULL;
+    struct job *job = user_choose(scheduler, user, station);
+    if (!job && station->free && scheduler->station_count == 1)
+        user->nothing_since = scheduler->changes;
+    return job;
+}
+
 /* Returns the time that a user may be owed by a device on which it runs nothing now: 0 unless the user has a job that
  * another device would finish sooner, and never more than others can wait for. */
 static uint64_t owed_ns(const struct scheduler *scheduler, const struct fair_user *user, const struct station *station)
 {
     const struct round_robin *at = user->turn;
+    if (scheduler->station_count == 1)
+        return 0;
     do {
         const struct lane *lane = (const struct lane *)at;
         for (int rank = 0; rank < SCAND_PRIORITY_COUNT; rank++) {
@@ -442,7 +464,7 @@ static struct job *scheduler_choose(struct scheduler *scheduler, struct station 
     struct round_robin *at = scheduler->turn;
     do {
         struct fair_user *user = (struct fair_user *)at;
-        struct job *job = user_choose(scheduler, user, station);
+        struct job *job = user_next(scheduler, user, station);
         if (!job && station->free) { /* not just for want of room */
             if (user->account_ns[number] < station->level_ns)
                 account_raise(user, station, owed_ns(scheduler, user, station));
@@ -587,6 +609,7 @@ void scheduler_return(struct scheduler *scheduler, struct chunk *chunk)
     struct fair_user *user = job->lane->user;
     struct station *station = &scheduler->stations[chunk->device->number];
     const uint64_t us = chunk_us(chunk);
+    user->nothing_since = 0;
     /* Failing is not free, and a small chunk runs beside others: the estimate stands, or the time if it is longer. */
     if (!chunk->small && (chunk->status == 0 || us * 1000 / user->weight > chunk->charge_ns)) {
         account_refund(scheduler, user, chunk->charge_ns);

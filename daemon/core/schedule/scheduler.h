@@ -82,11 +82,14 @@ struct scheduler {
     uint64_t small_bytes; /* the size of a small job, at most, at some device */
     bool small_ragged;    /* rows of a small job may be ragged, at some device */
     unsigned small_count; /* small jobs queued */
+    uint64_t changes;     /* from 1, of memory that jobs may have waited for */
 };
 
 /* Begins with devices; at most as many chunks as a device has slots, of either kind, are with it at a time. */
 void scheduler_init(struct scheduler *scheduler, const struct device_set *devices);
 
+/* Memory that jobs may have waited for is there, pinned or read. */
+void scheduler_look_again(struct scheduler *scheduler);
 /* Queues a job that has rows. */
 void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *job);
 /* A queued job's offsets have been read (job_make_ragged). It may have no rows now: it is to be removed then. */
