@@ -75,6 +75,7 @@
 #define LIMIT_RETRY_MAX_MS      60000
 #define LIMIT_DEVICES           32
 #define LIMIT_HELPERS           4       /* threads for what would hold up the loop */
+#define LIMIT_TOUCHED_BYTES     MIB(16) /* memory of a client that the loop may touch: freeing it takes some ms */
 #define LIMIT_UNIT_BYTES        MIB(4)  /* memory that a helper gives pages at a time, some 3 ms */
 #define LIMIT_CHUNKS_IN_FLIGHT  4       /* chunks handed to one device and not yet done */
 #define LIMIT_OWED_MS           100     /* device time kept for a user who leaves its jobs to another device */

@@ -45,7 +45,7 @@ static struct scan_rows zero_rows(void *memory)
 static int start_chunk(struct device *device, const struct scan_rows *rows, const struct chunk_size *chunk_size,
                        uint64_t n, struct chunk *chunk)
 {
-    const struct span span = {SCAND_PLACE_HOST, (void *)rows->input, MEMORY_BYTES, MEMORY_BYTES, false};
+    const struct span span = {SCAND_PLACE_HOST, (void *)rows->input, MEMORY_BYTES, MEMORY_BYTES, false, false};
     static const struct step step = {.operation = OPERATION_scan, .rule = ZERO_RULE};
     uint64_t count = chunk_size->chunk_bytes / (ROW_SAMPLES * sizeof(float));
     *chunk = (struct chunk){.rows = rows,

@@ -26,6 +26,7 @@ struct span {
     uint64_t size_bytes;
     uint64_t pin_unit_bytes;
     bool staged; /* host memory that is not pinned: it travels through pinned memory of the device */
+    bool large;  /* host memory whose client may free so much of it at once that whoever touches it waits for long */
 };
 
 /* The numbers of a job's operands: the job's own, and then those of its steps. */

@@ -74,12 +74,20 @@ static void append(struct chunk_row *row, struct chunk *chunk)
     row->last = chunk;
 }
 
+static bool is_in_large_memory(const struct chunk *chunk)
+{
+    bool large = false;
+    for (unsigned i = 0; i < LIMIT_JOB_OPERANDS; i++)
+        large |= chunk->spans[i].large;
+    return large;
+}
+
 /* Returns whether the loop's thread runs a small chunk itself, which takes little time: one chunk in a turn. */
 static bool runs_now(const struct device_threads *self, const struct chunk *chunk)
 {
     const struct device *device = chunk->device;
     return device->ops->run_now && chunk->small && chunk->bytes <= device->info.now_bytes &&
-           !self->returned[device->number].first;
+           !is_in_large_memory(chunk) && !self->returned[device->number].first;
 }
 
 /* The chunk that the loop's thread runs itself comes last: the devices have the others by then. */

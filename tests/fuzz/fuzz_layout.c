@@ -121,7 +121,7 @@ static void check_small(struct supply *supply)
 static void buffers_begin(void)
 {
     for (size_t i = 0; i < JOB_BUFFERS; i++) {
-        struct span span = {SCAND_PLACE_HOST, memory[i], BUFFER_BYTES, BUFFER_BYTES, false};
+        struct span span = {SCAND_PLACE_HOST, memory[i], BUFFER_BYTES, BUFFER_BYTES, false, false};
         buffers[i] = (struct buffer){.span = span, .id = i + 1, .holds = 1};
     }
 }

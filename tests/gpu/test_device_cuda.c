@@ -104,7 +104,7 @@ static struct scan_rows make_rows(const struct layout *layout, struct scan_rule 
 
 static struct span host_span(void *memory)
 {
-    return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, PIN_UNIT_BYTES, false};
+    return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, PIN_UNIT_BYTES, false, false};
 }
 
 /* A chunk of one step, whose rule is that of the rows, from one buffer to another. */
@@ -213,7 +213,7 @@ static void host_layouts(void)
 
 static struct span staged_span(void *memory)
 {
-    return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, MEMORY_BYTES, true};
+    return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, MEMORY_BYTES, true, false};
 }
 
 /* Kernels work on such rows where they lie: no rectangles, or too large for a slot. */
@@ -522,7 +522,7 @@ static void resident(void)
     if (missing)
         SKIP(missing);
     REQUIRE(device->ops->allocate(device, MEMORY_BYTES, &memory) == 0);
-    struct span middle = {SCAND_PLACE_DEVICE, memory, MEMORY_BYTES, MEMORY_BYTES, false};
+    struct span middle = {SCAND_PLACE_DEVICE, memory, MEMORY_BYTES, MEMORY_BYTES, false, false};
     struct scan_rule both = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32), first = both, second = both;
     first.pass_count = second.pass_count = 1;
     second.passes[0] = SCAND_PASS_BACKWARD;

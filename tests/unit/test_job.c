@@ -16,7 +16,7 @@ static struct buffer buffers[2];
 static void buffers_begin(void)
 {
     for (int i = 0; i < 2; i++) {
-        struct span span = {SCAND_PLACE_HOST, memory[i], sizeof memory[i], sizeof memory[i], false};
+        struct span span = {SCAND_PLACE_HOST, memory[i], sizeof memory[i], sizeof memory[i], false, false};
         buffers[i] = (struct buffer){.span = span, .id = (uint64_t)i + 1, .holds = 1};
     }
 }

@@ -32,7 +32,7 @@ static struct msg_job_run_params scan_of(const int64_t *offsets, uint64_t count)
     params.offsets.shape[0] = count;
     params.offsets.strides[0] = 8;
     memcpy(memory + 4 * SAMPLES, offsets, count * sizeof *offsets);
-    span = (struct span){SCAND_PLACE_HOST, memory, sizeof memory, sizeof memory, false};
+    span = (struct span){SCAND_PLACE_HOST, memory, sizeof memory, sizeof memory, false, false};
     buffer = (struct buffer){.span = span, .id = 1, .holds = 1};
     return params;
 }

@@ -421,6 +421,34 @@ static void imports_of_wrong_sizes(void)
     rig_end();
 }
 
+/* Imports the first pages of memfds, and returns whether the loop leaves them alone. */
+static bool import_is_large(struct caller *user, uint64_t fd_bytes, size_t count)
+{
+    int fds[2];
+    for (size_t i = 0; i < count; i++)
+        fds[i] = sparse_memfd(fd_bytes);
+    uint32_t msgid = import_asked(user, count * 4096, 4096, fds, count);
+    for (size_t i = 0; i < count; i++)
+        close(fds[i]);
+    rig_run_work();
+    CHECK(answered(user, msgid, METHOD_buffer_import, NULL));
+    return user->client->buffers && user->client->buffers->span.large;
+}
+
+/* What counts is how much its client can free at once, however little of it is imported. */
+static void large_memory_is_known(void)
+{
+    rig_begin_with(3, 2, 4);
+    struct caller *user = user_greet(ANNA);
+    CHECK(!import_is_large(user, LIMIT_TOUCHED_BYTES, 1));
+    CHECK(import_is_large(user, LIMIT_TOUCHED_BYTES + 1, 1));
+    CHECK(!import_is_large(user, LIMIT_TOUCHED_BYTES / 2, 2));
+    CHECK(import_is_large(user, LIMIT_TOUCHED_BYTES / 2 + 1, 2));
+    CHECK(!buffer_of(user, user_create(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST))->span.large);
+    CHECK(buffer_of(user, user_create(user, LIMIT_LARGE_SEGMENT_BYTES + 1, SCAND_PLACE_HOST))->span.large);
+    rig_end();
+}
+
 static void imports_of_other_files(void)
 {
     rig_begin();
@@ -607,6 +635,7 @@ static const struct test tests[] = {
     TEST(imports),
     TEST(imports_of_several),
     TEST(imports_of_wrong_sizes),
+    TEST(large_memory_is_known),
     TEST(imports_of_other_files),
     TEST(imports_of_several_units),
     TEST(imports_that_cannot_be_pinned),

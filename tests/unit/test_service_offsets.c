@@ -104,6 +104,12 @@ static void few_are_read_at_once(void)
     CHECK(done(far));
     help();
     CHECK(done(many));
+    rig_run_work();
+    anna->client->buffers->span.large = true;
+    uint32_t slow = submit_ragged(samples, 2);
+    CHECK(is_silent(anna));
+    help();
+    CHECK(done(slow));
     CHECK_EQ(rig.manual.started, 0);
     end();
 }

@@ -219,6 +219,7 @@ static int prepare_pool(struct buffer *buffer, struct pool *pool, struct error *
     pool_assign(&buffer->run, buffer->user->uid);
     buffer->span.base = pool_run_base(&buffer->run);
     buffer->span.pin_unit_bytes = buffer->run.class->segment_bytes;
+    buffer->span.large = buffer->run.count * buffer->run.class->segment_bytes > LIMIT_TOUCHED_BYTES;
     return 0;
 }
 

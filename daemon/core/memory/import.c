@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "protocol/memory.h"
@@ -125,8 +126,20 @@ static void close_fds(struct buffer *buffer)
     buffer->fd_count = 0;
 }
 
+/* Notes whether the files are large, also where little of them is imported. Their clients may free all their pages at
+ * once, and whoever touches one meanwhile waits for the end of that. The files are sealed, so they do not grow. */
+static void note_size(struct buffer *buffer)
+{
+    uint64_t bytes = 0;
+    struct stat status;
+    for (size_t i = 0; i < buffer->fd_count; i++)
+        bytes += fstat(buffer->fds[i], &status) ? 0 : (uint64_t)status.st_size;
+    buffer->span.large = bytes > LIMIT_TOUCHED_BYTES;
+}
+
 static int import_map(struct buffer *buffer, const struct device_set *devices, struct error *error)
 {
+    note_size(buffer);
     int r =
         memory_map(buffer->fds, buffer->fd_count, buffer->segment_bytes, buffer->span.size_bytes, &buffer->span.base);
     close_fds(buffer);

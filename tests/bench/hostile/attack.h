@@ -48,6 +48,7 @@ enum attack_flags {
     X(import_large, 0, "four imports of 512 MiB at once, again and again")                                             \
     X(import_pages, 0, "imports of 128 memfds of one page, again and again")                                           \
     X(import_punched, 0, "jobs on imported memory whose pages are given back meanwhile, from 4 connections")           \
+    X(import_emptied, 0, "small jobs on memfds of 256 MiB whose pages are all given back, from 2 connections")         \
     X(files_shrinking, 0, "jobs that read files which shrink meanwhile, from 4 connections")                           \
     X(files_endless, 0, "jobs that read 512 rows of 128 MiB of a sparse file, from 8 connections")                     \
     X(files_many, 0, "files imported and kept, by 32 connections")                                                     \

@@ -1,7 +1,9 @@
 /* Memory: of the pool, and brought along. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -9,6 +11,8 @@
 
 #define PAGE_FILES 128
 #define PAGE_BYTES 4096
+
+#define EMPTIED_BYTES MIB(256)
 
 #define PUNCHED_SAMPLES 4096 /* of a row; the loop of a processor's daemon computes a job of one row by itself */
 #define PUNCHED_ROWS    4096
@@ -106,6 +110,46 @@ static bool ask_punched(struct attacker *self, struct line *line)
 void attack_import_punched(struct attacker *self)
 {
     flood_run(self, &(struct flood){.lines = 4, .window = 8, .set_up = set_up_punched, .ask = ask_punched});
+}
+
+/* Gives a file its pages and takes them back, again and again. */
+static void empty_for_ever(int fd)
+{
+    while (fallocate(fd, 0, 0, (off_t)EMPTIED_BYTES) == 0 &&
+           fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)EMPTIED_BYTES) == 0)
+        ;
+}
+
+static bool set_up_emptied(struct attacker *self, struct line *line)
+{
+    int fd = attack_memfd(EMPTIED_BYTES);
+    line->buffers[0] = fd < 0 ? 0 : attack_import(self, line, &fd, 1, MIB(1));
+    if (line->buffers[0] > 0 && fork() == 0) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+            empty_for_ever(fd);
+        _exit(0);
+    }
+    close(fd);
+    return line->buffers[0] > 0;
+}
+
+/* A row in as many pages as it has samples. */
+static bool ask_emptied(struct attacker *self, struct line *line)
+{
+    const struct msg_tensor tensor = {.buffer = line->buffers[0],
+                                      .shape = {1, MIB(1) / PAGE_BYTES},
+                                      .shape_count = 2,
+                                      .strides = {sizeof(float), PAGE_BYTES},
+                                      .strides_count = 2};
+    const struct msg_job_submit_params job = {
+        .input = tensor, .output = tensor, .axis = 1, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
+    (void)self;
+    return line_ask(line, METHOD_job_submit, &msg_job_submit_params_type, &job, NULL, 0);
+}
+
+void attack_import_emptied(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 2, .window = 8, .set_up = set_up_emptied, .ask = ask_emptied});
 }
 
 static bool ask_buffer(struct line *line, uint64_t size_bytes)
