@@ -105,6 +105,12 @@ static bool is_sealed(int fd)
     return seals >= 0 && (seals & SEALS) == SEALS;
 }
 
+uint64_t memory_file_bytes(int fd)
+{
+    struct stat status;
+    return fcntl(fd, F_GET_SEALS) >= 0 && fstat(fd, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
 bool memory_is_complete(int fd, uint64_t size_bytes)
 {
     struct stat status;

@@ -22,6 +22,8 @@ int memory_create_sparse(uint64_t size_bytes);
  * Returns 0, or -EBADF, -ENOMEM with *error saying what is wrong. Slow where memory has to be found. */
 int memory_accept(int fd, uint64_t size_bytes, struct error *error);
 
+/* Returns the size of a memfd, 0 of anything else. */
+uint64_t memory_file_bytes(int fd);
 /* True where a descriptor is sealed already, and its file has no holes: then memory_check waits for nobody. Otherwise
  * both halves of memory_accept wait while anybody writes to that file, which the sender of the descriptor may do for
  * ever: write() holds the file until it has the bytes, and these may have to come from a file system of the sender's.

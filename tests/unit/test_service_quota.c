@@ -2,6 +2,8 @@
  * by whatever way, counts no more. */
 #include "tests/unit/service_rig.h"
 
+#include <sys/mman.h>
+
 #include "protocol/memory.h"
 
 #define ANNA ((uid_t)1000)
@@ -72,6 +74,49 @@ static void host_memory(void)
     release(user, first);
     CHECK_EQ(used(same, QUOTA_HOST_MEMORY), SMALL + 4096);
     user_create(same, SMALL, SCAND_PLACE_HOST);
+    rig_end();
+}
+
+/* Of a file of which little is imported all counts, as its client can free all of it at once, but for some of that. */
+static void large_files(void)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    const struct msg_buffer_import_params params = {4096, 0, 1};
+    int small = memory_create_sparse(4096 + LIMIT_TOUCHED_BYTES),
+        large = memory_create_sparse(8192 + LIMIT_TOUCHED_BYTES);
+    grant(QUOTA_HOST_MEMORY, 4096 + LIMIT_TOUCHED_BYTES);
+    uint32_t first = ask_with(user, METHOD_buffer_import, &params, &small, 1);
+    rig_run_work();
+    CHECK(answered(user, first, METHOD_buffer_import, NULL));
+    CHECK_EQ(used(user, QUOTA_HOST_MEMORY), 4096);
+    uint32_t second = ask_with(user, METHOD_buffer_import, &params, &large, 1);
+    rig_run_work();
+    CHECK_CONTAINS(refusal(user, second, SCAND_QUOTA), "has 4096 bytes of host buffers and asks for 16785408 more");
+    grant(QUOTA_HOST_MEMORY, UINT64_MAX);
+    uint32_t third = ask_with(user, METHOD_buffer_import, &params, &large, 1);
+    rig_run_work();
+    CHECK(answered(user, third, METHOD_buffer_import, NULL));
+    CHECK_EQ(used(user, QUOTA_HOST_MEMORY), 4096 + 8192 + LIMIT_TOUCHED_BYTES);
+    close(small);
+    close(large);
+    rig_end();
+}
+
+/* A file that is not sealed yet may grow until it is. */
+static void files_that_grow(void)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    const struct msg_buffer_import_params params = {4096, 0, 1};
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    CHECK_EQ(ftruncate(fd, 4096), 0);
+    uint32_t msgid = ask_with(user, METHOD_buffer_import, &params, &fd, 1);
+    CHECK_EQ(ftruncate(fd, 8192), 0);
+    rig_run_work();
+    CHECK_CONTAINS(refusal(user, msgid, SCAND_DESCRIPTOR), "the memfds have 8192 bytes, and had 4096 when they came");
+    CHECK_EQ(used(user, QUOTA_HOST_MEMORY), 0);
+    close(fd);
     rig_end();
 }
 
@@ -317,6 +362,8 @@ static void weights_change(void)
 
 static const struct test tests[] = {
     TEST(host_memory),
+    TEST(large_files),
+    TEST(files_that_grow),
     TEST(pinned_memory),
     TEST(staged_jobs_are_not_small),
     TEST(device_memory),

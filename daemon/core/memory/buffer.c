@@ -144,6 +144,8 @@ uint64_t buffer_cost_bytes(const struct buffer *buffer)
         return buffer->run.count * buffer->run.class->segment_bytes;
     case BUFFER_EXPORTABLE:
         return (size_bytes + unit - 1) / unit * unit;
+    case BUFFER_IMPORT: /* what its client can free at once counts, too, unless it is little */
+        return buffer->file_bytes > size_bytes + LIMIT_TOUCHED_BYTES ? buffer->file_bytes : size_bytes;
     case BUFFER_FILE:
     case BUFFER_FOREIGN:
         return 0;

@@ -37,6 +37,7 @@ struct buffer {
     size_t lent_fds;            /* descriptors that count for its user while it is prepared */
     uint64_t maps;              /* memory maps that count for its user */
     uint64_t counted_files;     /* open files, counted likewise */
+    uint64_t file_bytes;        /* bytes of the descriptors' files when they came */
     bool checked;               /* the descriptors have been checked */
     bool complete;              /* they are sealed, and their memory has its pages */
     uint64_t filled_bytes;      /* bytes from the beginning that are known to have pages */

@@ -395,7 +395,6 @@ static void lend_descriptors(struct service *service, struct buffer *buffer)
 /* Prepares a buffer by helpers, or by readers where preparing takes as long as a client's file system likes. */
 static void prepare(struct service *service, struct buffer *buffer, struct work *work)
 {
-    buffer->complete = buffer->source == BUFFER_IMPORT && import_is_complete(buffer);
     const bool lingers = buffer->source == BUFFER_FILE || (buffer->source == BUFFER_IMPORT && !buffer->complete);
     (lingers ? service_read : service_defer)(service, buffer->user, work);
 }
@@ -404,6 +403,8 @@ int buffer_begin(struct call *call, struct buffer *buffer)
 {
     struct client *client = call->client;
     const char *method = buffer->source == BUFFER_IMPORT ? "buffer.import" : "buffer.create";
+    if (buffer->source == BUFFER_IMPORT)
+        import_look(buffer);
     uint64_t cost_bytes = buffer_cost_bytes(buffer);
     int r = cost_bytes ? user_check(client->user, buffer_quota(buffer), cost_bytes, method, &call->error) : 0;
     if (!r)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "protocol/memory.h"
@@ -57,12 +56,29 @@ static int pin_or_stage(struct buffer *buffer, const struct device_set *devices,
                      buffer->span.size_bytes, strerror(-r));
 }
 
-bool import_is_complete(const struct buffer *buffer)
+void import_look(struct buffer *buffer)
 {
+    buffer->complete = true;
+    for (size_t i = 0; i < buffer->fd_count; i++) {
+        buffer->file_bytes += memory_file_bytes(buffer->fds[i]);
+        buffer->complete = buffer->complete && memory_is_complete(buffer->fds[i], segment_bytes_used(buffer, i));
+    }
+}
+
+/* Looks at the files once more, which are sealed by now, so they grow no more. Their clients may free all their pages
+ * at once, also where little is imported, and whoever touches one meanwhile waits for the end of that. */
+static int check_size(struct buffer *buffer, struct error *error)
+{
+    uint64_t bytes = 0;
     for (size_t i = 0; i < buffer->fd_count; i++)
-        if (!memory_is_complete(buffer->fds[i], segment_bytes_used(buffer, i)))
-            return false;
-    return true;
+        bytes += memory_file_bytes(buffer->fds[i]);
+    buffer->span.large = bytes > LIMIT_TOUCHED_BYTES;
+    if (bytes <= buffer->file_bytes)
+        return 0;
+    return error_set(error, -EBADF,
+                     "buffer.import: the memfds have %" PRIu64 " bytes, and had %" PRIu64
+                     " when they came; import them when they have their size",
+                     bytes, buffer->file_bytes);
 }
 
 /* Checks all descriptors before any page is made, and that there is room for all that are missing. */
@@ -75,9 +91,12 @@ static int import_check(struct buffer *buffer, struct page_budget *budget, struc
             return r;
         all_bytes += missing_bytes;
     }
+    int r = check_size(buffer, error);
+    if (r)
+        return r;
     if (buffer->complete) /* if the client has punched holes since, it takes the risk, as it does later */
         all_bytes = 0;
-    int r = files_init(&buffer->files, buffer->fds, buffer->fd_count, buffer->segment_bytes, error);
+    r = files_init(&buffer->files, buffer->fds, buffer->fd_count, buffer->segment_bytes, error);
     if (!r && all_bytes > 0)
         r = page_budget_promise(budget, all_bytes, "buffer.import", error);
     if (r)
@@ -126,20 +145,8 @@ static void close_fds(struct buffer *buffer)
     buffer->fd_count = 0;
 }
 
-/* Notes whether the files are large, also where little of them is imported. Their clients may free all their pages at
- * once, and whoever touches one meanwhile waits for the end of that. The files are sealed, so they do not grow. */
-static void note_size(struct buffer *buffer)
-{
-    uint64_t bytes = 0;
-    struct stat status;
-    for (size_t i = 0; i < buffer->fd_count; i++)
-        bytes += fstat(buffer->fds[i], &status) ? 0 : (uint64_t)status.st_size;
-    buffer->span.large = bytes > LIMIT_TOUCHED_BYTES;
-}
-
 static int import_map(struct buffer *buffer, const struct device_set *devices, struct error *error)
 {
-    note_size(buffer);
     int r =
         memory_map(buffer->fds, buffer->fd_count, buffer->segment_bytes, buffer->span.size_bytes, &buffer->span.base);
     close_fds(buffer);

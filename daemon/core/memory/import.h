@@ -8,8 +8,8 @@
 
 #include "buffer.h"
 
-/* True where nothing is left for readers; buffer->complete is to say so. */
-bool import_is_complete(const struct buffer *buffer);
+/* Looks at the descriptors of a new import: sets file_bytes and, where nothing is left for readers, complete. */
+void import_look(struct buffer *buffer);
 /* A unit, as of buffer_prepare. */
 int import_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
 /* Undoes the preparation, a unit at a time: true while more is left. */
