@@ -73,8 +73,10 @@ class Long(LongTest):
         for name in ATTACKS:
             with self.subTest(name):
                 client, memory, msgid = self.attack(name)
-                other = client.create(4000)
-                client.call("job.submit", scan(tensor(other.buffer, [1, 1000]), axis=1))
+                witness = self.client()
+                other = witness.create(4000)  # a small job of the client's own would wait for the last chunks
+                witness.call("job.submit", scan(tensor(other.buffer, [1, 1000]), axis=1))
+                witness.close()
                 client.call("job.cancel", job=msgid)
                 self.fails(client, msgid, "cancelled", "cancelled by its client")
                 memory.write(pack_f32([1] * 1000))
