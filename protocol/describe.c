@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codec.h"
+#include "encoding.h"
 
-/* The fields of a row that the codec's tables lack: the line, and how operands are used. */
+/* The fields of a row that the tables of fields lack: the line, and how operands are used. */
 struct about {
     const char *line;
     enum access access;

@@ -1,6 +1,6 @@
 /*
  * The objects of a message, as msgpack-c finds them: one list, in which each object is followed by the objects that are
- * in it. Only the codec knows of them.
+ * in it. Only encode.c and decode.c know of them.
  */
 #ifndef PROTOCOL_OBJECTS_H
 #define PROTOCOL_OBJECTS_H

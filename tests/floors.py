@@ -32,7 +32,7 @@ FLOORS = {
 }
 # Headers of libraries, and the files that alone may include them.
 ALONE = {
-    "msgpack.h": r"protocol/(codec|objects)\.c",
+    "msgpack.h": r"protocol/(encode|objects)\.c",
     "ini.h": r"daemon/process/config\.c",
     "uv.h": r"daemon/(net/(listener|metrics_http)\.h|process/worker\.c)",
     "microhttpd.h": r"daemon/net/metrics_http\.c",

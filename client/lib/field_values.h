@@ -5,7 +5,7 @@
 #ifndef CLIENT_FIELD_VALUES_H
 #define CLIENT_FIELD_VALUES_H
 
-#include "protocol/codec.h"
+#include "protocol/encoding.h"
 
 /* The field of this name, from the `first` on; '-' and '_' are alike. NULL: none. */
 const struct field *field_find(const struct map_type *type, size_t first, const char *name);

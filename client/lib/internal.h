@@ -16,8 +16,8 @@
 #include <scand/scand.h>
 
 #include "protocol/clock.h"
-#include "protocol/codec.h"
 #include "protocol/connection.h"
+#include "protocol/encoding.h"
 #include "protocol/local.h"
 #include "protocol/socket.h"
 

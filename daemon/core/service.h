@@ -8,8 +8,8 @@
 
 #include <assert.h>
 
-#include "protocol/codec.h"
 #include "protocol/connection.h"
+#include "protocol/encoding.h"
 
 #include "daemon/core/jobs/group.h"
 #include "daemon/core/memory/stock.h"

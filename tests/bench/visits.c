@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "protocol/codec.h"
 #include "protocol/connection.h"
+#include "protocol/encoding.h"
 #include "protocol/socket.h"
 
 #define SAMPLES   1000

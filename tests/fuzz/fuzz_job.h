@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_FUZZ_JOB_H
 #define TESTS_FUZZ_FUZZ_JOB_H
 
-#include "protocol/codec.h"
+#include "protocol/encoding.h"
 #include "tests/fuzz/fuzz.h"
 
 #define JOB_BUFFERS 6 /* ids from 1 on */

@@ -1,5 +1,5 @@
-/* A peer's bytes through the codec, read as every type: whatever was read can be sent, and is then read as the same. */
-#include "protocol/codec.h"
+/* A peer's bytes decoded, read as every type: whatever was read can be sent, and is then read as the same. */
+#include "protocol/encoding.h"
 #include "protocol/walk.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
  * The walk over MessagePack's tokens, beside one that is written as its specification reads: both find the same ends,
  * and of every beginning of an accepted object the walk asks for more, and never for too much.
  */
-#include "protocol/codec.h"
+#include "protocol/encoding.h"
 #include "protocol/walk.h"
 #include "tests/fuzz/fuzz.h"
 

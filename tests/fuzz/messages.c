@@ -4,8 +4,8 @@
  */
 #include <errno.h>
 
-#include "protocol/codec.h"
 #include "protocol/describe.h"
+#include "protocol/encoding.h"
 #include "tests/fuzz/replay.h"
 
 static struct replay_input *next_input;

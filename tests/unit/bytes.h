@@ -1,8 +1,8 @@
-/* Messages written by hand, and read from memory of exactly their size: for tests of the codec. */
+/* Messages written by hand, and read from memory of exactly their size: for tests of the encoding. */
 #ifndef TESTS_UNIT_BYTES_H
 #define TESTS_UNIT_BYTES_H
 
-#include "protocol/codec.h"
+#include "protocol/encoding.h"
 #include "protocol/walk.h"
 #include "tests/check.h"
 

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "protocol/codec.h"
 #include "protocol/connection.h"
+#include "protocol/encoding.h"
 #include "protocol/socket.h"
 
 #define FAKE_CLIENTS 4

@@ -1,7 +1,7 @@
 /* The lists from which messages are made, compared with PROTOCOL.md, and operations with README.md, too. */
 #include "protocol/describe.h"
 
-#include "protocol/codec.h"
+#include "protocol/encoding.h"
 #include "tests/check.h"
 
 #define ROW_BYTES 2048

@@ -1,7 +1,7 @@
 /* Text from outside, as it may be shown. */
 #include "protocol/text.h"
 
-#include "protocol/codec.h"
+#include "protocol/encoding.h"
 #include "tests/check.h"
 #include "tests/unit/bytes.h"
 

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "protocol/codec.h"
 #include "protocol/connection.h"
+#include "protocol/encoding.h"
 
 struct attacker;
 struct line;

@@ -1,4 +1,4 @@
-#include "codec.h"
+#include "encoding.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * Messages to bytes and back: MessagePack-RPC, by the tables that messages.h expands to. codec.c (tables and
+ * Messages to bytes and back: MessagePack-RPC, by the tables that messages.h expands to. encode.c (tables and
  * encoding) and objects.c (what decode.c reads) are the only users of msgpack-c.
  *
  *   request      [0, msgid, method, [params]]
@@ -10,8 +10,8 @@
  * jobs that have steps; a missing required one, a duplicate, a wrong type or a value out of range is an error that
  * names the field.
  */
-#ifndef PROTOCOL_CODEC_H
-#define PROTOCOL_CODEC_H
+#ifndef PROTOCOL_ENCODING_H
+#define PROTOCOL_ENCODING_H
 
 #include <stdbool.h>
 
@@ -92,7 +92,7 @@ struct message {
     char method_text[LIMIT_NAME_BYTES]; /* cut to fit */
     bool failed;                        /* a response that carries a failure */
     bool strict;                        /* set once it is open: a field that is not known is an error */
-    struct arena *arena;                /* the codec's own */
+    struct arena *arena;                /* decode.c's own */
 };
 
 /*

@@ -1,5 +1,5 @@
 /* Messages to bytes and back: round trips, golden bytes, and envelopes. test_fields.c has the fields. */
-#include "protocol/codec.h"
+#include "protocol/encoding.h"
 
 #include <errno.h>
 
