@@ -84,13 +84,31 @@ static struct scan_case boxed_case(unsigned i, const char *passes, enum scand_ac
     return c;
 }
 
+/* The same of samples of 2 bytes. */
+static struct scan_case short_boxed_case(unsigned i, const char *passes, enum scand_accumulator accumulator,
+                                         uint64_t length, uint64_t columns)
+{
+    struct scan_case c = boxed_case(i, passes, accumulator, length, columns);
+    c.rule.input = i % 2 ? SCAND_DTYPE_BF16 : SCAND_DTYPE_F16;
+    c.rule.output = i % 3 ? c.rule.input : SCAND_DTYPE_F16;
+    c.shape[2] = c.shape[2] / 8 * 8;
+    if (c.shape[0] > 1) {
+        c.first = c.shape[2];
+        c.count = 2 * c.shape[2];
+    }
+    return c;
+}
+
 /* Around leaves and tiles, up to an order block; the last strip has all columns or few. */
 static void boxed_columns(const struct group *group)
 {
     static const uint64_t list[][2] = {{512, 8512}, {513, 8512}, {1040, 4228}, {1500, 2880}, {5000, 900}, {16384, 268}};
     for (unsigned i = 0; i < COUNT(list); i++) {
-        struct scan_case c = boxed_case(i, i % 2 ? "b" : "f", SCAND_ACCUMULATOR_F32, list[i][0], list[i][1]);
+        const char *const pass = i % 2 ? "b" : "f";
+        struct scan_case c = boxed_case(i, pass, SCAND_ACCUMULATOR_F32, list[i][0], list[i][1]);
+        struct scan_case short_c = short_boxed_case(i + i / 2, pass, SCAND_ACCUMULATOR_F32, list[i][0], list[i][1]);
         check(group, &c);
+        check(group, &short_c);
     }
 }
 
@@ -102,14 +120,16 @@ static void more_boxed_columns(const struct group *group)
         enum scand_accumulator accumulator;
         uint64_t length, columns;
     } list[] = {
-        {"ff", SCAND_ACCUMULATOR_F32, 2052, 13508},
-        {"bf", SCAND_ACCUMULATOR_F64, 1530, 22600},
-        {"b", SCAND_ACCUMULATOR_F2, 2043, 8450},
-        {"fb", SCAND_ACCUMULATOR_F2, 1000, 33800},
+        {"ff", SCAND_ACCUMULATOR_F32, 2052, 13508}, {"bf", SCAND_ACCUMULATOR_F64, 1530, 22600},
+        {"b", SCAND_ACCUMULATOR_F2, 2043, 8450},    {"fb", SCAND_ACCUMULATOR_F2, 1000, 33800},
+        {"fb", SCAND_ACCUMULATOR_F32, 1000, 33800},
     };
     for (unsigned i = 0; i < COUNT(list); i++) {
-        struct scan_case c = boxed_case(i, list[i].passes, list[i].accumulator, list[i].length, list[i].columns);
+        const uint64_t length = list[i].length, columns = list[i].columns;
+        struct scan_case c = boxed_case(i, list[i].passes, list[i].accumulator, length, columns);
+        struct scan_case short_c = short_boxed_case(i + 1, list[i].passes, list[i].accumulator, length, columns);
         check(group, &c);
+        check(group, &short_c);
     }
 }
 
@@ -136,9 +156,9 @@ static struct scan_case direct_case(unsigned i, uint64_t length, uint64_t column
     return c;
 }
 
-/* The i-th case of sums of 2-byte floats that stay packed, or nearly: at an odd place or pitch, or of one column more.
- */
-static struct scan_case packed_case(unsigned i, uint64_t length, uint64_t columns)
+/* The i-th case of sums of 2-byte floats that the copy engine can move, or nearly: at an odd place or pitch, or of one
+ * column more. */
+static struct scan_case moved_case(unsigned i, uint64_t length, uint64_t columns)
 {
     const enum scand_dtype input = i % 2 ? SCAND_DTYPE_BF16 : SCAND_DTYPE_F16;
     const unsigned odd = i / 48 % 5;
@@ -148,8 +168,8 @@ static struct scan_case packed_case(unsigned i, uint64_t length, uint64_t column
                      i % 7 == 6 ? SCAND_DTYPE_F16 : input);
     c.rule.input = input;
     c.fill = (enum fill)(i % FILL_COUNT);
-    c.input.axis_gap = odd == 2 ? 2 : i % 3 * 8;
-    c.output.axis_gap = odd == 3 ? 2 : i / 3 % 3 * 8;
+    c.input.axis_gap = odd == 2 ? 2 : i % 3 * 16;
+    c.output.axis_gap = odd == 3 ? 2 : i / 3 % 3 * 16;
     c.input.offset = odd == 4 ? 2 : 0;
     c.in_place = false;
     return c;
@@ -190,9 +210,9 @@ static void direct_columns(const struct group *group)
         c.output.axis_gap = i / 12 % 2 * 2 * (int64_t)codec_bytes(c.rule.output);
         check(group, &c);
     }
-    static const uint64_t packs[][2] = {{530, 68}, {15, 132}, {1500, 36}, {17000, 20}, {512, 64}};
+    static const uint64_t moved[][2] = {{530, 72}, {15, 136}, {1500, 40}, {17000, 24}, {512, 64}};
     for (unsigned i = 0; i < 240; i++) {
-        struct scan_case c = packed_case(i, packs[i % 5][0], packs[i % 5][1]);
+        struct scan_case c = moved_case(i, moved[i % 5][0], moved[i % 5][1]);
         check(group, &c);
     }
     /* Of every kind, without their means, which a kind must not change. */
@@ -219,16 +239,18 @@ static void direct_columns(const struct group *group)
 static void few_many_columns(const struct group *group)
 {
     struct scan_case walk = many_case(1, 529), boxes = boxed_case(1, "b", SCAND_ACCUMULATOR_F32, 529, 4480);
+    struct scan_case short_boxes = short_boxed_case(1, "b", SCAND_ACCUMULATOR_F32, 529, 4480);
     check(group, &walk);
     check(group, &boxes);
+    check(group, &short_boxes);
     for (unsigned i = 0; i < SCAND_DTYPE_COUNT; i++) {
         const uint64_t length = i % 4 ? 530 : 17000, columns = i % 4 ? 31 : 5;
         struct scan_case direct = direct_case(i, length, columns), affine = direct_affine_case(i, length, columns);
-        struct scan_case pairs = direct_case(i, 530, 34), packs = packed_case(5 * i, 530, 68);
+        struct scan_case pairs = direct_case(i, 530, 34), moved = moved_case(5 * i, 530, 72);
         check(group, &direct);
         check(group, &affine);
         check(group, &pairs);
-        check(group, &packs);
+        check(group, &moved);
     }
 }
 

@@ -10,6 +10,7 @@
 
 #define F64  SCAND_DTYPE_F64
 #define F16  SCAND_DTYPE_F16
+#define I16  SCAND_DTYPE_I16
 #define I32  SCAND_DTYPE_I32
 #define I64  SCAND_DTYPE_I64
 #define IBM  SCAND_DTYPE_IBM32
@@ -64,7 +65,7 @@ static struct scan_rule rule_of(const struct rows *r)
 
 static int64_t bytes_of(enum scand_dtype dtype)
 {
-    return dtype == F64 || dtype == I64 ? 8 : dtype == F16 ? 2 : 4;
+    return dtype == F64 || dtype == I64 ? 8 : dtype == F16 || dtype == I16 ? 2 : 4;
 }
 
 static struct scan_rows rows_of(struct rows r)
@@ -283,6 +284,11 @@ static void many_columns(void)
     PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true);
     PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .one_pass = true);
     PATH(COLUMNS_TMA, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM, .output_at = 16);
+    PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .input = F16, .output = F16);
+    PATH(COLUMNS_TMA, .length = 512, .columns = true, .many = true, .one_pass = true, .input = F16, .output = F16);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .input = F16, .output = F16, .input_at = 8);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .input = F16);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .input = I16, .output = I16);
     PATH(COLUMNS_DIRECT, .length = 3584, .columns = true, .many = true);
     PATH(COLUMNS_TMA, .length = 3585, .columns = true, .many = true);
     PATH(COLUMNS_DIRECT, .length = 511, .columns = true, .many = true, .one_pass = true);

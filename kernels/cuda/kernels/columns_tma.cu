@@ -3,23 +3,27 @@
 #include "kernels/cuda/kernels/launchers.h"
 
 static_assert(TMA_COLUMNS == SCAN_BOX, "what plan.c counts");
-static_assert(sizeof(tma_smem<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES &&
-                  sizeof(tma_totals_smem<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES,
-              "what select.c takes for granted");
-
 /* Kernels of an accumulator. */
 struct kernels {
     const void *totals, *values;
+    int threads;                       /* threads of a thread block */
     size_t totals_bytes, values_bytes; /* bytes of shared memory */
 };
 
-template <class Sum> static constexpr struct kernels kernels_by()
+template <class Accumulator, class Word> static constexpr struct kernels kernels_by()
 {
-    return {(const void *)tma_totals_kernel<Sum>, (const void *)tma_kernel<Sum>, sizeof(tma_totals_smem<Sum>),
-            sizeof(tma_smem<Sum>)};
+    using Sum = tma_rule<Accumulator, Word>;
+    static_assert(sizeof(tma_smem<Sum>) <= SELECT_COLUMNS_TMA_BYTES &&
+                      sizeof(tma_totals_smem<Sum>) <= SELECT_COLUMNS_TMA_BYTES,
+                  "what select.c takes for granted");
+    return {(const void *)tma_totals_kernel<Sum>, (const void *)tma_kernel<Sum>, Sum::warps * WARP,
+            sizeof(tma_totals_smem<Sum>), sizeof(tma_smem<Sum>)};
 }
 
-static const struct kernels list[] = {kernels_by<sum_f32>(), kernels_by<sum_f64>(), kernels_by<sum_f2>()};
+/* Kernels of words of 4 bytes, then of 2. */
+static const struct kernels list[] = {kernels_by<sum_f32, float>(),    kernels_by<sum_f64, float>(),
+                                      kernels_by<sum_f2, float>(),     kernels_by<sum_f32, uint16_t>(),
+                                      kernels_by<sum_f64, uint16_t>(), kernels_by<sum_f2, uint16_t>()};
 
 /* The driver's function that makes tensor maps, of each device; NULL: it cannot run these kernels. */
 static void *encodes[SCAN_DEVICES_MAX];
@@ -59,7 +63,7 @@ uint64_t scan_columns_tma_workspace_bytes(const struct scan_rule *rule, const st
 static cudaError_t map_side(void *encode, const struct scan_plan *scan, const struct scan_side *side, CUtensorMap *map)
 {
     const int planes = scan->outer_rank - 1; /* axes */
-    const cuuint64_t stride = (cuuint64_t)side->stride;
+    const cuuint64_t stride = (cuuint64_t)side->stride, bytes = codec_bytes(scan->input_form);
     cuuint64_t shape[] = {scan_plan_columns(scan), scan->length, 1, 1}, strides[] = {stride, stride, stride};
     const cuuint32_t box[] = {TMA_COLUMNS, ORDER_LEAF, 1, 1}, steps[] = {1, 1, 1, 1};
     for (int i = 0; i < planes; i++) {
@@ -67,9 +71,10 @@ static cudaError_t map_side(void *encode, const struct scan_plan *scan, const st
         strides[1 + i] = strides[2] = (cuuint64_t)side->outer_strides[planes - 1 - i];
     }
     const CUresult result = ((decltype(&cuTensorMapEncodeTiled))encode)(
-        map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, side->base + (planes == 0 ? scan->first_row * sizeof(float) : 0),
-        shape, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        map, bytes == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 4,
+        side->base + (planes == 0 ? scan->first_row * bytes : 0), shape, strides, box, steps,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return (cudaError_t)result; /* driver and runtime number their errors alike */
 }
 
@@ -83,9 +88,10 @@ static struct tma_plan plan_of(const struct scan_rule *rule, const struct scan_p
     plan.strips = (unsigned)scan_plan_boxes(scan);
     plan.tiles = (unsigned)scan_tiles(scan->length);
     plan.items = plan.strips * plan.tiles;
+    plan.strips_inverse = ((UINT64_C(1) << 63) - 1) / plan.strips + 1;
     plan.strips_per_plane = (unsigned)scan_parts(columns, TMA_COLUMNS);
     plan.first_plane = planes ? (unsigned)(scan->first_row / columns) : 0;
-    plan.planes = planes ? (unsigned)scan->outer_shape[scan->outer_rank - 2] : 1;
+    plan.planes = planes ? (unsigned)scan->outer_shape[scan->outer_rank - 2] : 0;
     plan.last = (int)(scan->length - (plan.tiles - 1) * (uint64_t)ORDER_TILE);
     plan.pass_count = scan->pass_count;
     plan.exclusive = rule->kind == SCAND_KIND_EXCLUSIVE;
@@ -100,7 +106,7 @@ static struct tma_plan plan_of(const struct scan_rule *rule, const struct scan_p
 /* Two launches are one after the other, but the second may begin when all thread blocks of the first one have. */
 static cudaError_t launch(const struct kernels *kernels, dim3 grid, bool two, void **arguments, cudaStream_t stream)
 {
-    const dim3 block(TMA_THREADS);
+    const dim3 block((unsigned)kernels->threads);
     cudaLaunchAttribute early = {cudaLaunchAttributeProgrammaticStreamSerialization};
     early.val.programmaticStreamSerializationAllowed = 1;
     const cudaLaunchConfig_t values = {grid, block, kernels->values_bytes, stream, &early, two};
@@ -125,10 +131,11 @@ cudaError_t scan_columns_tma(const struct scan_call *call)
     cudaError_t error = map_side(encode, scan, &scan->input, &input);
     if (!error)
         error = map_side(encode, scan, &scan->output, &output);
-    if (!error)
+    if (!error && plan.pass_count == 1)
         error =
             cudaMemsetAsync(plan.states[plan.pass_count - 1], 0, state_bytes(rule, scan) + sizeof(unsigned), stream);
     if (!error)
-        error = launch(&list[scan_float_number(rule->accumulator)], grid, plan.pass_count > 1, arguments, stream);
+        error = launch(&list[scan_float_number(rule->accumulator) + (codec_bytes(rule->input) == 2 ? 3 : 0)], grid,
+                       plan.pass_count > 1, arguments, stream);
     return scan_launched(error);
 }

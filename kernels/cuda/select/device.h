@@ -26,7 +26,7 @@ struct select_device {
 #define SELECT_DECLARED_BYTES                  1024
 
 /* Shared memory of a thread block of other kernels, at most. */
-#define SELECT_COLUMNS_TMA_BYTES 230400
+#define SELECT_COLUMNS_TMA_BYTES 231424
 #define SELECT_RAGGED_BYTES      73728
 #define SELECT_CLUSTER_BYTES     220160
 

@@ -133,7 +133,7 @@ uint64_t scan_plan_columns(const struct scan_plan *plan)
  * multiples of a vector and of the next smaller stride. */
 static bool side_has_map(const struct scan_plan *plan, const struct scan_side *side)
 {
-    const uint64_t first = plan->outer_rank == 1 ? plan->first_row * sizeof(float) : 0;
+    const uint64_t first = plan->outer_rank == 1 ? plan->first_row * codec_bytes(plan->input_form) : 0;
     int64_t stride = side->stride;
     if (((uintptr_t)side->base + first) % VEC16_BYTES != 0 || stride <= 0 || stride % VEC16_BYTES != 0)
         return false;
@@ -150,9 +150,9 @@ bool scan_plan_has_maps(const struct scan_plan *plan)
 {
     const uint64_t columns = scan_plan_columns(plan), count = plan->items / plan->blocks;
     const bool planes = plan->outer_rank == 1 || (plan->first_row % columns == 0 && count % columns == 0);
-    return scan_plan_is_columns(plan) && planes && columns % (VEC16_BYTES / sizeof(float)) == 0 &&
-           columns <= INT32_MAX && codec_bytes(plan->input_form) == sizeof(float) &&
-           codec_bytes(plan->output_form) == sizeof(float) && side_has_map(plan, &plan->input) &&
+    const uint64_t bytes = codec_bytes(plan->input_form);
+    return scan_plan_is_columns(plan) && planes && columns * bytes % VEC16_BYTES == 0 && columns <= INT32_MAX &&
+           (bytes == 2 || bytes == 4) && codec_bytes(plan->output_form) == bytes && side_has_map(plan, &plan->input) &&
            side_has_map(plan, &plan->output);
 }
 

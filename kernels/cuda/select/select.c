@@ -46,6 +46,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define ANY_GRIDS     FACT(32) /* device and rule are what clusters for order blocks of longer rows need */
 #define FULLER        FACT(33) /* rows that fill the lanes of several tiles better than those of one (is_fuller) */
 #define EXCLUSIVES    FACT(34)
+#define BOX_SUMS      FACT(35) /* select_is_box_sum */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -85,7 +86,7 @@ static const struct need {
     [SELECT_WARP_PER_ROWS_SERIAL]        = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN | ONE_TILE,       2 * ORDER_TILE},
     [SELECT_WARP_PER_ROW]                = {SUM_ROWS | ONE_AXIS,                                                 3 * ORDER_TILE},
     [SELECT_BLOCK_PER_ROW]               = {SUM_ROWS,                                                            ORDER_BLOCK},
-    [SELECT_COLUMNS_TMA]                 = {EVEN_SUMS | COLUMNS | FLOAT_BETWEEN | MAPS,                          ORDER_BLOCK},
+    [SELECT_COLUMNS_TMA]                 = {SCANS | EVEN | BOX_SUMS | COLUMNS | FLOAT_BETWEEN | MAPS,            ORDER_BLOCK},
     [SELECT_COLUMNS_DIRECT]              = {SCANS | EVEN | COLUMNS | TILES_COUNTED,                              ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
     [SELECT_CLUSTER_PER_ROW]             = {SUM_ROWS | BLOCKS | CLUSTERS,                                        16 * ORDER_BLOCK},
     [SELECT_GRID_PER_ROW_ONE_LAUNCH]     = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | ONE_READ,          ANY},
@@ -153,10 +154,10 @@ static const struct row {
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(WARP_PER_ROW,                 0,              1536,   1536,   1536,   1536,   1536,   1536,   1536),
 
-    /* 10,000 x 10,000 along axis 0: one pass 0.87 / 0.79 / 0.78, as COLUMNS_DIRECT 0.84 / 0.75 / 0.63; both 0.59 / 0.44 / 0.40, as COLUMNS_DIRECT
-     * 0.56 / 0.39 / 0.32. */
+    /* 10,000 x 10,000 along axis 0: one pass 0.86 / 0.81 / 0.80, as COLUMNS_DIRECT 0.84 / 0.75 / 0.63; both 0.59 / 0.49 / 0.41, as
+     * COLUMNS_DIRECT 0.56 / 0.39 / 0.32. f16 0.83 / 0.64 and 0.52 / 0.31, as COLUMNS_DIRECT 0.69 / 0.41 and 0.36 / 0.21. */
     PATH(COLUMNS_TMA,                  BOXES,          NONE,   NONE,   NONE,   NONE,  16384,  16384,   NONE),
-    /* 10,000 x 10,000 along axis 0, one pass and both: maxima 0.86, 0.51, f64 0.88, 0.60, i32 0.86, 0.57, f16 0.70, 0.40; as ANY_LAYOUT 0.07.
+    /* 10,000 x 10,000 along axis 0, one pass and both: maxima 0.86, 0.51, f64 0.88, 0.60, i32 0.86, 0.57; as ANY_LAYOUT 0.07.
      * Sums of f32 that the row above leaves: 10,007 columns that lie at odd places 0.46 / 0.43 / 0.41, 0.35 / 0.31 / 0.26; 1,000 of 100,000
      * samples 0.73 / 0.56 / 0.47, 0.44 / 0.31 / 0.23; 100 of 1,000,000 0.26 / 0.22 / 0.14 in both, as GRID_PER_ROW_ONE_LAUNCH 0.02.
      * Affine with one coefficient, both passes 0.46 / 0.32 / 0.18, as AFFINE 0.07. */
@@ -202,17 +203,33 @@ static bool is_form(enum scand_dtype dtype)
     return codec_class(dtype) == SCAND_CLASS_F32 && codec_bytes(dtype) == sizeof(float);
 }
 
+static bool is_short_form(enum scand_dtype dtype)
+{
+    return dtype == SCAND_DTYPE_F16 || dtype == SCAND_DTYPE_BF16;
+}
+
 /* True when a pass leaves f64 for another one. */
 static bool is_wide(const struct scan_rule *rule)
 {
     return rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
 }
 
-bool select_is_sum(const struct scan_rule *rule)
+/* True for sums of whole samples, with no f64 between passes in f2. */
+static bool is_plain_sum(const struct scan_rule *rule)
 {
     const bool whole = rule->kind == SCAND_KIND_INCLUSIVE || rule->kind == SCAND_KIND_EXCLUSIVE;
-    return rule->op == SCAND_OPERATOR_SUM && whole && !rule->demean && is_form(rule->input) && is_form(rule->output) &&
+    return rule->op == SCAND_OPERATOR_SUM && whole && !rule->demean &&
            (rule->accumulator != SCAND_ACCUMULATOR_F2 || !is_wide(rule));
+}
+
+bool select_is_sum(const struct scan_rule *rule)
+{
+    return is_plain_sum(rule) && is_form(rule->input) && is_form(rule->output);
+}
+
+bool select_is_box_sum(const struct scan_rule *rule)
+{
+    return select_is_sum(rule) || (is_plain_sum(rule) && is_short_form(rule->input) && is_short_form(rule->output));
 }
 
 /* More rows are worth a launch of a kernel of their own, which is faster. */
@@ -249,6 +266,7 @@ static uint64_t facts_of_rule(const struct scan_rule *rule)
     uint64_t facts = rule->operation == SCAND_OPERATION_REDUCE ? REDUCED : SCANS;
     facts |= rule->op == SCAND_OPERATOR_AFFINE ? AFFINE_MAPS : JOINED;
     facts |= select_is_sum(rule) ? SUMS : 0;
+    facts |= select_is_box_sum(rule) ? BOX_SUMS : 0;
     facts |= rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32 ? F32 : 0;
     facts |= !is_wide(rule) || rule->accumulator == SCAND_ACCUMULATOR_F32 ? FLOAT_BETWEEN : 0;
     facts |= rule->accumulator == SCAND_ACCUMULATOR_F32 ? F32_SUMS : 0;

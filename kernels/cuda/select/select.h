@@ -74,6 +74,9 @@ struct select_device select_device_as(const struct select_device *device, int ca
  * passes in f2. */
 bool select_is_sum(const struct scan_rule *rule);
 
+/* True for those, and for sums from f16 and bf16 to f16 and bf16, which columns_tma knows, too. */
+bool select_is_box_sum(const struct scan_rule *rule);
+
 /*
  * The launch that `count` of these rows may share with other small jobs (cuda/exchange/batch.cuh): scans, affine scans
  * and reductions, each with those that have the same kernel. Small sums of f32 samples go with the other scans: a
