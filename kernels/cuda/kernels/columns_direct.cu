@@ -24,8 +24,6 @@ enum {
     DIRECT_F2_OF_F32 = DIRECT_SHORT + NUMBER_OPERATOR_COUNT,
     DIRECT_AFFINE,
     DIRECT_AFFINE_WHOLE = DIRECT_AFFINE + 3,
-    DIRECT_PACKED, /* sums of f32 and f64 */
-    DIRECT_PACKED_WIDE,
     DIRECT_KERNELS
 };
 #define X(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, RULE) direct_by<RULE(SCAND_OPERATOR_##NAME)>(),
@@ -35,26 +33,11 @@ static const struct direct_kernel kernels[DIRECT_KERNELS] = {
     direct_by<affine_sum<double>>(),
     direct_by<affine_sum<struct f2>>(),
     direct_by<affine_sum<uint64_t>>(),
-    direct_by<direct_packed<sum_f32>>(),
-    direct_by<direct_packed<sum_f64>>(),
 };
 #undef X
 
-/* True for rules whose samples may stay packed. */
-static bool is_packed(const struct scan_rule *rule)
+static const struct direct_kernel *kernel_of(const struct scan_rule *rule)
 {
-    const auto is_short_real = [](enum scand_dtype form) {
-        return form == SCAND_DTYPE_F16 || form == SCAND_DTYPE_BF16;
-    };
-    return rule->op == SCAND_OPERATOR_SUM && rule->accumulator != SCAND_ACCUMULATOR_F2 && !rule->demean &&
-           is_short_real(rule->input) && is_short_real(rule->output) && rule->kind <= SCAND_KIND_EXCLUSIVE &&
-           (rule->pass_count < 2 || rule->passes[0] != rule->passes[1]);
-}
-
-static const struct direct_kernel *kernel_of(const struct scan_rule *rule, bool packed)
-{
-    if (packed)
-        return &kernels[rule->accumulator == SCAND_ACCUMULATOR_F32 ? DIRECT_PACKED : DIRECT_PACKED_WIDE];
     int number = scan_any_layout_number(rule);
     if (rule->op == SCAND_OPERATOR_AFFINE)
         number =
@@ -86,21 +69,20 @@ cudaError_t scan_columns_direct_load(struct scan_device *)
 }
 
 /* Strips, and columns of all of them. */
-static uint64_t strips_of(const struct direct_kernel *kernel, const struct scan_plan *plan)
+static uint64_t strips_of(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    return scan_parts(plan->items / plan->blocks, (uint64_t)direct_columns(kernel->leaves));
+    return scan_parts(plan->items / plan->blocks, (uint64_t)direct_columns(kernel_of(rule)->leaves));
 }
 
 static uint64_t columns_of(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    const struct direct_kernel *const widest = kernel_of(rule, is_packed(rule));
-    return strips_of(widest, plan) * (uint64_t)direct_columns(widest->leaves);
+    return strips_of(rule, plan) * (uint64_t)direct_columns(kernel_of(rule)->leaves);
 }
 
 /* Bytes of tile states of one pass. */
 static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    const uint64_t words = (uint64_t)kernel_of(rule, false)->sum_bytes / 4;
+    const uint64_t words = (uint64_t)kernel_of(rule)->sum_bytes / 4;
     uint64_t members = scan_tiles(plan->length), sums = 0;
     for (int level = 0; level < DIRECT_LEVELS; level++, members = scan_groups(members))
         sums += members;
@@ -122,7 +104,7 @@ uint64_t scan_columns_direct_workspace_bytes(const struct scan_rule *rule, const
 static char *states_at(const struct scan_rule *rule, const struct scan_plan *scan, const struct direct_plan *plan,
                        char *place, struct direct_states *states)
 {
-    const uint64_t words = (uint64_t)kernel_of(rule, false)->sum_bytes / 4;
+    const uint64_t words = (uint64_t)kernel_of(rule)->sum_bytes / 4;
     states->columns = columns_of(rule, scan);
     for (int level = 0; level < DIRECT_LEVELS; level++) {
         states->levels[level] = (tile_state *)place;
@@ -134,34 +116,8 @@ static char *states_at(const struct scan_rule *rule, const struct scan_plan *sca
 /* Counts the strips and items of a rule's launches. */
 static void plan_items(struct direct_plan *plan, const struct scan_rule *rule, const struct scan_plan *scan)
 {
-    plan->strips = (unsigned)strips_of(kernel_of(rule, plan->packed), scan);
+    plan->strips = (unsigned)strips_of(rule, scan);
     plan->items = plan->strips * plan->tiles;
-}
-
-/* True when samples lie at multiples of so many bytes. */
-static bool side_is_aligned(const struct scan_plan *scan, const struct scan_side *side, int bytes)
-{
-    int64_t places = (int64_t)(intptr_t)side->base | side->stride;
-    for (int axis = 0; axis + 1 < scan->outer_rank; axis++)
-        places |= side->outer_strides[axis];
-    return places % bytes == 0;
-}
-
-/* True when columns lie `count` by `count`. */
-static bool columns_are_even(const struct scan_plan *scan, uint64_t count)
-{
-    return scan->first_row % count == 0 &&
-           (scan->outer_rank == 1 || scan->outer_shape[scan->outer_rank - 1] % (int64_t)count == 0);
-}
-
-/* Where a column is one tile, both passes take less when samples are decoded once: of 100 samples 0.40, packed 0.34. */
-static bool has_packs(const struct scan_rule *rule, const struct direct_plan *plan)
-{
-    const struct scan_plan *scan = &plan->any.scan;
-    const int leaves = kernel_of(rule, true)->leaves;
-    return is_packed(rule) && scan_tiles(scan->length) > 1 && plan->columns % (uint64_t)leaves == 0 &&
-           columns_are_even(scan, (uint64_t)leaves) && side_is_aligned(scan, &scan->input, 2 * leaves) &&
-           side_is_aligned(scan, &scan->output, 2 * leaves);
 }
 
 /* True when columns lie in pairs that a thread can read or write at once: of f32, of 32-bit integers, or of a form of 2
@@ -169,14 +125,18 @@ static bool has_packs(const struct scan_rule *rule, const struct direct_plan *pl
 static bool side_has_pairs(const struct scan_plan *scan, const struct scan_side *side, enum scand_dtype form)
 {
     const int bytes = (int)codec_bytes(form);
-    return (form == SCAND_DTYPE_F32 || instance_is_32_bits(form) || bytes == 2) &&
-           side_is_aligned(scan, side, 2 * bytes);
+    int64_t places = (int64_t)(intptr_t)side->base | side->stride;
+    for (int axis = 0; axis + 1 < scan->outer_rank; axis++)
+        places |= side->outer_strides[axis];
+    return (form == SCAND_DTYPE_F32 || instance_is_32_bits(form) || bytes == 2) && places % (2 * bytes) == 0;
 }
 
 static bool has_pairs(const struct direct_plan *plan)
 {
     const struct scan_plan *scan = &plan->any.scan;
-    return columns_are_even(scan, 2) && (plan->plain || (plan->any.input_bytes == 2 && !plan->any.demean)) &&
+    const bool even =
+        scan->first_row % 2 == 0 && (scan->outer_rank == 1 || scan->outer_shape[scan->outer_rank - 1] % 2 == 0);
+    return even && (plan->plain || (plan->any.input_bytes == 2 && !plan->any.demean)) &&
            side_has_pairs(scan, &scan->input, plan->any.input) && side_has_pairs(scan, &scan->output, plan->any.output);
 }
 
@@ -186,7 +146,6 @@ static struct direct_plan plan_of(const struct scan_rule *rule, const struct sca
     plan.any = scan_any_layout_plan_of(rule, scan, NULL);
     plan.any.flip ^= instance_short_flip(rule);
     plan.columns = scan->items / scan->blocks;
-    plan.packed = has_packs(rule, &plan);
     plan.coefficient = rule->coefficient;
     plan.whole = codec_is_integer(rule->input) ? (uint64_t)(int64_t)rule->coefficient : 0;
     plan.tiles = (unsigned)scan_tiles(scan->length);
@@ -227,7 +186,7 @@ static void plan_passes(struct direct_plan *plan)
 
 static cudaError_t launch(const struct scan_call *call, const struct scan_rule *rule, struct direct_plan *plan)
 {
-    const struct direct_kernel *const kernel = kernel_of(rule, plan->packed);
+    const struct direct_kernel *const kernel = kernel_of(rule);
     const int leaves = (int)scan_least(scan_parts(plan->any.scan.length, ORDER_LEAF), ORDER_FAN);
     const int each = kernel->leaves, columns = direct_columns(each);
     const int threads = ((leaves + each - 1) / each * columns + WARP - 1) / WARP * WARP;

@@ -8,8 +8,6 @@
  * change places only for the network: a warp takes a column and turns the totals of its leaves, one per lane, into what
  * a pass meets before them in the tile. What it meets in tiles before comes from their totals, in a lane per column.
  *
- * Sums of f16 and bf16 take twice as many columns: their samples stay packed (columns_direct_packed.cuh).
- *
  * Items come in the order in which the last pass meets rows: the first tiles of all strips, then the second ones, as in
  * a copy of rows. A thread block takes the next item that none has taken. So whoever it waits for is at work, and has
  * mostly published long before (tile states, tile_state.cuh): it asks for totals when it asks for samples, and again if
@@ -22,7 +20,7 @@
 #define KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_CUH
 
 #include "kernels/cuda/kernels/columns_direct_carries.cuh"
-#include "kernels/cuda/kernels/columns_direct_packed.cuh"
+#include "kernels/cuda/kernels/columns_direct_words.cuh"
 #include "kernels/cuda/lane/affine_leaf.cuh"
 
 /* The value of a pass that has met nothing. */
@@ -134,68 +132,31 @@ DEVICE int direct_first(const struct direct_plan &plan, const struct direct_item
     return begins ? (Backward ? item->samples - 1 : 0) - place.leaf * ORDER_LEAF : -1;
 }
 
-/* The samples of a packed leaf as a pass meets them. Of two passes, which go opposite ways, the second one makes anew
- * what the first one left. */
-template <class Sum, bool Backward>
-DEVICE void direct_unpack(const struct direct_plan &plan, const struct direct_item *item, int pass,
-                          direct_held<Sum> *held, int l, typename Sum::sample x[ORDER_LEAF])
-{
-    const struct direct_place place = direct_place_of<Sum>(plan, l);
-    const int samples = direct_samples_of(item, place);
-    direct_decode<Sum>(plan.any.input, held->words[l], x);
-    if (pass > 0) {
-        if (samples < ORDER_LEAF)
-            leaf_fill_beyond<Sum>(x, samples);
-        direct_arithmetic<Sum>::template values<!Backward>(plan, x, samples, carry_of<Sum>(held->carries[l], true),
-                                                           direct_first<!Backward>(plan, item, place));
-        leaf_between_passes<Sum>(x, !plan.any.wide[pass]);
-    }
-    if (samples < ORDER_LEAF)
-        leaf_fill_beyond<Sum>(x, samples);
-}
-
 /* The totals of a thread's leaves. */
 template <class Sum, bool Backward>
-DEVICE void direct_totals(const struct direct_plan &plan, const struct direct_item *item, int pass,
-                          struct direct_held<Sum> *held, direct_smem<Sum> *smem)
+DEVICE void direct_totals(const struct direct_plan &plan, const struct direct_item *item, struct direct_held<Sum> *held,
+                          direct_smem<Sum> *smem)
 {
 #pragma unroll
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const struct direct_place place = direct_place_of<Sum>(plan, l);
-        if constexpr (direct_is_packed<Sum>) {
-            typename Sum::sample x[ORDER_LEAF];
-            direct_unpack<Sum, Backward>(plan, item, pass, held, l, x);
-            smem->sums[place.leaf][place.column] = leaf_total<Sum, Backward, false>(x, 0);
-        } else {
-            direct_arithmetic<Sum>::halve(plan, held->x[l], direct_first<Backward>(plan, item, place));
-            smem->sums[place.leaf][place.column] =
-                direct_arithmetic<Sum>::template total<Backward>(plan, held->x[l], direct_samples_of(item, place));
-        }
+        direct_arithmetic<Sum>::halve(plan, held->x[l], direct_first<Backward>(plan, item, place));
+        smem->sums[place.leaf][place.column] =
+            direct_arithmetic<Sum>::template total<Backward>(plan, held->x[l], direct_samples_of(item, place));
     }
 }
 
-/* The values of a thread's leaves; of packed ones only those of the last pass, which are results. */
+/* The values of a thread's leaves. */
 template <class Sum, bool Backward>
-DEVICE void direct_values(const struct direct_plan &plan, const struct direct_item *item, int pass,
-                          struct direct_held<Sum> *held, const direct_smem<Sum> *smem)
+DEVICE void direct_values(const struct direct_plan &plan, const struct direct_item *item, struct direct_held<Sum> *held,
+                          const direct_smem<Sum> *smem)
 {
 #pragma unroll
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const struct direct_place place = direct_place_of<Sum>(plan, l);
-        if constexpr (!direct_is_packed<Sum>) {
-            direct_arithmetic<Sum>::template values<Backward>(plan, held->x[l], direct_samples_of(item, place),
-                                                              direct_carry<Sum, Backward>(plan, item, place, smem),
-                                                              direct_first<Backward>(plan, item, place));
-        } else if (pass + 1 < plan.any.scan.pass_count) {
-            held->carries[l] = direct_carry<Sum, Backward>(plan, item, place, smem).sum;
-        } else {
-            typename Sum::sample x[ORDER_LEAF];
-            direct_unpack<Sum, Backward>(plan, item, pass, held, l, x);
-            direct_arithmetic<Sum>::template values<Backward>(plan, x, direct_samples_of(item, place),
-                                                              direct_carry<Sum, Backward>(plan, item, place, smem),
-                                                              direct_first<Backward>(plan, item, place));
-            direct_encode<Sum>(plan.any.output, x, held->words[l]);
-        }
+        direct_arithmetic<Sum>::template values<Backward>(plan, held->x[l], direct_samples_of(item, place),
+                                                          direct_carry<Sum, Backward>(plan, item, place, smem),
+                                                          direct_first<Backward>(plan, item, place));
     }
 }
 
@@ -205,7 +166,7 @@ template <class Sum, bool Backward>
 DEVICE bool direct_pass(const struct direct_plan &plan, const struct direct_item *item, int pass,
                         struct direct_held<Sum> *held, direct_smem<Sum> *smem)
 {
-    direct_totals<Sum, Backward>(plan, item, pass, held, smem);
+    direct_totals<Sum, Backward>(plan, item, held, smem);
     __pipeline_wait_prior(0);
     const bool polled = __syncthreads_and(direct_polled<Sum, Backward>(plan, item, pass, smem));
     direct_carries<Sum, Backward>(plan, item, pass, polled, smem);
@@ -214,7 +175,7 @@ DEVICE bool direct_pass(const struct direct_plan &plan, const struct direct_item
         return false;
     if (pass + 1 < plan.any.scan.pass_count)
         direct_poll<Sum>(plan, item, pass + 1, smem);
-    direct_values<Sum, Backward>(plan, item, pass, held, smem);
+    direct_values<Sum, Backward>(plan, item, held, smem);
     return true;
 }
 
@@ -238,11 +199,9 @@ DEVICE bool direct_passes(const struct direct_plan &plan, const struct direct_it
                                          : direct_pass<Narrow, false>(plan, item, pass, held, smem);
         if (!values || pass + 1 == scan.pass_count)
             return values;
-        if constexpr (!direct_is_packed<Narrow>) {
 #pragma unroll
-            for (int l = 0; l < direct_leaves_of<Narrow>; l++)
-                leaf_between_passes<typename direct_arithmetic<Narrow>::samples>(held->x[l], !plan.any.wide[pass + 1]);
-        }
+        for (int l = 0; l < direct_leaves_of<Narrow>; l++)
+            leaf_between_passes<typename direct_arithmetic<Narrow>::samples>(held->x[l], !plan.any.wide[pass + 1]);
     }
 }
 
@@ -384,16 +343,7 @@ DEVICE void direct_read(const struct direct_plan &plan, const struct direct_item
 {
     const struct direct_taking taking = {plan.taken, &smem->taken};
     char *const column = columns[direct_place_of<Sum>(plan, 0).column].input;
-    if constexpr (direct_is_packed<Sum>) {
-        uint32_t pairs[ORDER_LEAF][direct_leaves_of<Sum> / 2];
-        const struct direct_words side = direct_words_at<Sum>(plan, item, plan.any.scan.input, column, 0);
-        if (side.samples == ORDER_LEAF)
-            direct_packed_get<Sum, true>(side, pairs);
-        else
-            direct_packed_get<Sum, false>(side, pairs);
-        taking.take();
-        direct_pack<Sum>(pairs, held);
-    } else if constexpr (direct_leaves_of<Sum> == 2) {
+    if constexpr (direct_leaves_of<Sum> == 2) {
         direct_read_two<Sum>(plan, item, column, taking, smem, held);
     } else {
         any_read_from<typename direct_arithmetic<Sum>::samples, true>(
@@ -404,16 +354,10 @@ DEVICE void direct_read(const struct direct_plan &plan, const struct direct_item
 
 template <class Sum>
 DEVICE void direct_write(const struct direct_plan &plan, const struct direct_item *item,
-                         const struct direct_column columns[], struct direct_held<Sum> *held)
+                         const struct direct_column columns[], const struct direct_held<Sum> *held)
 {
     char *const column = columns[direct_place_of<Sum>(plan, 0).column].output;
-    if constexpr (direct_is_packed<Sum>) {
-        const struct direct_words side = direct_words_at<Sum>(plan, item, plan.any.scan.output, column, 0);
-        if (side.samples == ORDER_LEAF)
-            direct_packed_put<Sum, true>(side, held);
-        else
-            direct_packed_put<Sum, false>(side, held);
-    } else if constexpr (direct_leaves_of<Sum> == 2)
+    if constexpr (direct_leaves_of<Sum> == 2)
         direct_write_two<Sum>(plan, item, column, held);
     else
         any_write<typename direct_arithmetic<Sum>::samples, true>(

@@ -171,26 +171,12 @@ template <class Sum, int span, class Get> DEVICE typename Sum::sum direct_join_q
     return sum_choose<Sum>(2 * span < count, Sum::add(half, all), all);
 }
 
-/* Warps that join a strip's sums, the last ones, of 32 columns each, and the first column of this warp. */
-template <class Sum> constexpr int direct_joining = direct_columns_of<Sum> > WARP ? direct_columns_of<Sum> / WARP : 1;
-
-template <class Sum> DEVICE bool direct_is_joining()
-{
-    return warp_index() / direct_joining<Sum> == (int)blockDim.x / WARP / direct_joining<Sum> - 1;
-}
-
-template <class Sum> DEVICE int direct_join_first()
-{
-    return direct_joining<Sum> > 1 ? warp_index() % direct_joining<Sum> * WARP : 0;
-}
-
-/* The sum of `count` members of a group in each column, by a warp; each lane has that of its column c. get(c, i) is the
- * total of the i-th one, counted against the pass. Where there are half as many columns as lanes, two lanes take a
- * column. */
+/* The sum of `count` members of a group in each column, by a warp; lane c has that of column c. get(c, i) is the total
+ * of the i-th one, counted against the pass. Where there are half as many columns as lanes, two lanes take a column. */
 template <class Sum, class Get> DEVICE typename Sum::sum direct_join(const Get &get, int count)
 {
     const int span = sizeof(typename Sum::sum) == 4 ? 8 : 4, half = ORDER_FAN / 2;
-    const int columns = direct_columns_of<Sum>, lane = lane_index(), c = lane % columns + direct_join_first<Sum>();
+    const int columns = direct_columns_of<Sum>, lane = lane_index(), c = lane % columns;
     if constexpr (span == 8)
         return direct_join_quarters<Sum, span>([&](int i) { return get(c, i); }, count);
     if constexpr (columns < WARP) {
@@ -240,7 +226,7 @@ DEVICE void direct_look_back(const struct direct_plan &plan, const struct direct
     const typename Sum::sum inner =
         direct_join<Sum>([&](int c, int i) { return tile_state_sum<Sum>(smem->polled[i][c]); }, before);
     if (lane_index() < direct_columns_of<Sum>)
-        smem->inner[direct_join_first<Sum>() + lane_index()] = inner;
+        smem->inner[lane_index()] = inner;
 }
 
 /* Publishes the totals of a tile, of which there is nothing else to find. By a warp. */
@@ -251,11 +237,10 @@ DEVICE void direct_publish(const struct direct_plan &plan, const struct direct_i
     const typename Sum::sum total = direct_join<Sum>(
         [&](int c, int i) { return smem->sums[Backward ? i : max(item->leaves - 1 - i, 0)][c]; }, item->leaves);
     if (lane_index() < direct_columns_of<Sum>)
-        tile_state_publish<Sum>(
-            direct_state<Sum>(plan.states[pass],
-                              (uint64_t)item->strip * direct_columns_of<Sum> + direct_join_first<Sum>() + lane_index(),
-                              0, item->tile),
-            total);
+        tile_state_publish<Sum>(direct_state<Sum>(plan.states[pass],
+                                                  (uint64_t)item->strip * direct_columns_of<Sum> + lane_index(), 0,
+                                                  item->tile),
+                                total);
 }
 
 /* Totals of a strip's leaves become what is before them in the tile, and the total of the tile is published. Each warp
@@ -311,10 +296,10 @@ template <class Sum, bool Backward>
 DEVICE void direct_carries(const struct direct_plan &plan, const struct direct_item *item, int pass, bool polled,
                            direct_smem<Sum> *smem)
 {
-    const bool joins = direct_is_joining<Sum>();
+    const bool last_warp = warp_index() == (int)blockDim.x / WARP - 1;
     if (pass != plan.any.scan.totals_pass)
         direct_network<Sum, Backward>(plan, item, pass, smem);
-    else if (joins)
+    else if (last_warp)
         direct_publish<Sum, Backward>(plan, item, pass, smem);
     if (plan.levels > 1)
         direct_above<Sum, Backward>(plan, item, pass, smem);
@@ -322,7 +307,7 @@ DEVICE void direct_carries(const struct direct_plan &plan, const struct direct_i
         direct_poll_again<Sum, Backward>(plan, item, pass, smem);
         __syncthreads();
     }
-    if (joins && pass != plan.any.scan.totals_pass)
+    if (last_warp && pass != plan.any.scan.totals_pass)
         direct_look_back<Sum, Backward>(plan, item, smem);
 }
 

@@ -11,17 +11,8 @@
 #define DIRECT_RESIDENT 2   /* of which an SM has so many */
 #define DIRECT_LEVELS   3   /* levels of a column above its leaves: tiles, order blocks, groups of 32 of these */
 
-/* Sums of samples of 2 bytes that stay as they are in memory (columns_direct_packed.cuh), not of kinds that are half.
- */
-template <class Sum> struct direct_packed : Sum {
-    static const bool has_half = false;
-};
-template <class Sum> constexpr bool direct_is_packed = false;
-template <class Sum> constexpr bool direct_is_packed<direct_packed<Sum>> = true;
-
 /* Leaves of a thread, as many as its registers hold, and columns of a strip. */
-template <class Sum>
-constexpr int direct_leaves_of = (sizeof(typename Sum::sample) == 4 ? 2 : 1) * (direct_is_packed<Sum> ? 2 : 1);
+template <class Sum> constexpr int direct_leaves_of = sizeof(typename Sum::sample) == 4 ? 2 : 1;
 
 __host__ __device__ constexpr int direct_columns(int leaves)
 {
@@ -43,7 +34,6 @@ struct direct_plan {
     unsigned strips, tiles, items;
     bool pairs;                      /* two leaves of a thread are of two columns */
     bool plain, plain_output;        /* words of 4 bytes are samples, or results, as they are */
-    bool packed;                     /* leaves of a thread stay packed, side by side */
     int levels;                      /* levels that a column needs */
     unsigned members[DIRECT_LEVELS]; /* members of a column at each level */
     unsigned *taken;                 /* items, 0 before */
@@ -123,11 +113,8 @@ template <class Sum> DEVICE void direct_tell(const struct direct_plan &plan, int
     __syncwarp();
     const struct direct_item item = direct_item_at<Sum>(plan, smem->taken);
     const int lane = lane_index();
-#pragma unroll
-    for (int first = 0; first < direct_columns_of<Sum>; first += WARP)
-        if (lane < direct_columns_of<Sum>)
-            smem->columns[slot][first + lane] =
-                direct_column_at(plan, item, (uint64_t)item.strip * direct_columns_of<Sum> + first + lane);
+    if (lane < direct_columns_of<Sum>)
+        smem->columns[slot][lane] = direct_column_at(plan, item, (uint64_t)item.strip * direct_columns_of<Sum> + lane);
     if (lane == 0)
         smem->items[slot] = item;
 }
@@ -140,7 +127,7 @@ struct direct_place {
 template <class Sum> DEVICE struct direct_place direct_place_of(const struct direct_plan &plan, int l)
 {
     const unsigned thread = (unsigned)thread_index(), columns = direct_columns_of<Sum>, leaves = direct_leaves_of<Sum>;
-    if (direct_is_packed<Sum> || (leaves > 1 && plan.pairs))
+    if (leaves > 1 && plan.pairs)
         return {(int)(thread % (columns / leaves) * leaves + l), (int)(thread / (columns / leaves))};
     return {(int)(thread % columns), (int)(thread / columns * leaves + l)};
 }
@@ -160,12 +147,6 @@ template <class Sum> DEVICE bool direct_has_pair(const struct direct_plan &plan,
 /* The samples that a thread holds of an item. */
 template <class Sum> struct direct_held {
     typename Sum::sample x[direct_leaves_of<Sum>][ORDER_LEAF];
-};
-
-/* The same in words of two samples, and the carries of the first of two passes, from which samples are made anew. */
-template <class Sum> struct direct_held<direct_packed<Sum>> {
-    uint32_t words[direct_leaves_of<direct_packed<Sum>>][ORDER_LEAF / 2];
-    typename Sum::sum carries[direct_leaves_of<direct_packed<Sum>>];
 };
 
 #endif
