@@ -20,17 +20,17 @@ template <class Sum> struct tile_sums {
  * The first warp turns the totals of the tiles into the carries into them. If every warp did that for itself, they
  * would meet once, but it takes longer.
  */
-template <class Sum, bool Backward, bool Early = false, class Outside>
-DEVICE void tiles_scan(tile_sums<Sum> *shared, int tiles, Outside outside)
+template <class Sum, bool Backward, class Outside, class Level = sum_level<Sum>>
+DEVICE void tiles_scan(tile_sums<Sum> *shared, int tiles, Outside outside, Level level = {})
 {
     int tile = lane_index(), last = tiles - 1;
     typename Sum::sum sum = shared->totals[tile];
-    sum = group_scan<Sum, Backward, Early>(sum, last);
+    sum = level.template scan<Backward>(sum, last);
     if (outside.total_wanted() && tile == (Backward ? 0 : last))
-        *outside.sum() = sum;
+        *outside.sum() = level.carry_out(sum);
     carry<Sum> before = group_before<Sum, Backward>(sum, last);
     if (outside.present())
-        before = carry_join<Sum>({*outside.sum(), true}, before);
+        before = level.join({level.carry_in(*outside.sum()), true}, before, level.template factor<Backward>());
     shared->carries[tile] = before.sum;
 }
 

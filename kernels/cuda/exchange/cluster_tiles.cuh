@@ -70,9 +70,9 @@ DEVICE void cluster_tell(cluster_tiles<Sum> *memory, const struct cluster_row &r
 /* Awaits all totals, and makes the carries into those of the `tiles` tiles of order block `block` that are here, by the
  * block's warp: exchange `number` of the cluster. outside(sum, last, before) puts the carry into the order block before
  * those into its tiles; `sum` are prefixes of the totals of tiles 0 to `last`. */
-template <class Sum, bool Backward, class Outside>
+template <class Sum, bool Backward, class Outside, class Level = sum_level<Sum>>
 DEVICE void cluster_tiles_carries(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int block,
-                                  int tiles, Outside outside)
+                                  int tiles, Outside outside, Level level = {})
 {
     mbarrier *published = &memory->published[number % CLUSTER_EXCHANGES];
     mbarrier_wait_cluster(published, number / CLUSTER_EXCHANGES % 2);
@@ -81,7 +81,7 @@ DEVICE void cluster_tiles_carries(cluster_tiles<Sum> *memory, const struct clust
         mbarrier_expect(published, row.tiles * (int)sizeof(typename Sum::sum));
     const int last = min(tiles, ORDER_FAN) - 1, network = group_last<Sum>(last + 1);
     typename Sum::sum sum = lane <= last ? cluster_totals<Sum>(memory, row, number)[tile] : Sum::identity();
-    sum = group_scan<Sum, Backward>(sum, network);
+    sum = level.template scan<Backward>(sum, network);
     const carry<Sum> before = outside(sum, last, group_before<Sum, Backward>(sum, network));
     const int here = tile - cluster_rank() * row.here;
     if (lane <= last && here >= 0 && here < row.here)
@@ -90,21 +90,23 @@ DEVICE void cluster_tiles_carries(cluster_tiles<Sum> *memory, const struct clust
 
 /* Makes the carries into the tiles of this thread block, by all of its warps, of which there are as many as order
  * blocks or more: exchange `number` of the cluster. */
-template <class Sum, bool Backward>
-DEVICE void cluster_tiles_scan(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int block)
+template <class Sum, bool Backward, class Level = sum_level<Sum>>
+DEVICE void cluster_tiles_scan(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int block,
+                               Level level = {})
 {
     const auto outside = [&](typename Sum::sum sum, int last, carry<Sum> before) {
         const int lane = lane_index();
+        const auto factor = level.template factor<Backward>();
         if (lane == (Backward ? 0 : last))
             memory->blocks[block] = sum;
         mbarrier_arrive(&memory->summed);
         mbarrier_wait(&memory->summed, number % 2);
-        sum = lane_get(group_scan_rolled<Sum, Backward>(memory->blocks[lane], row.blocks),
+        sum = lane_get(level.above().template scan_rolled<Backward>(memory->blocks[lane], row.blocks),
                        Backward ? block + 1 : block - 1);
-        return block != (Backward ? row.blocks - 1 : 0) ? carry_join<Sum>({sum, true}, before) : before;
+        return block != (Backward ? row.blocks - 1 : 0) ? level.join({sum, true}, before, factor) : before;
     };
     if (block < row.blocks)
-        cluster_tiles_carries<Sum, Backward>(memory, row, number, block, row.tiles - block * ORDER_FAN, outside);
+        cluster_tiles_carries<Sum, Backward>(memory, row, number, block, row.tiles - block * ORDER_FAN, outside, level);
     __syncthreads();
 }
 

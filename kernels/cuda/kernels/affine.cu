@@ -33,6 +33,32 @@ static int accumulator_number(const struct scan_rule *rule)
     return number == 2 && instance_is_narrow(rule) ? 4 : number;
 }
 
+template <class T> static struct affine_powers powers_of(T coefficient)
+{
+    struct affine_powers powers = {};
+    T numbers[AFFINE_POWERS] = {coefficient, coefficient};
+    for (int i = 1; i < ORDER_LEAF; i++)
+        numbers[1] = affine_mul(coefficient, numbers[1]);
+    for (int i = 2; i < AFFINE_POWERS; i++)
+        numbers[i] = affine_mul(numbers[i - 1], numbers[i - 1]);
+    memcpy(powers.words, numbers, sizeof(numbers));
+    return powers;
+}
+
+struct affine_powers scan_affine_powers(const struct scan_rule *rule)
+{
+    switch (accumulator_number(rule)) {
+    case 0:
+        return powers_of((float)rule->coefficient);
+    case 1:
+        return powers_of(rule->coefficient);
+    case 3:
+        return powers_of((uint64_t)(int64_t)rule->coefficient);
+    default:
+        return powers_of(f2_from_f64(rule->coefficient));
+    }
+}
+
 static bool is_wide(const struct scan_rule *rule)
 {
     return codec_class(rule->coefficients) != SCAND_CLASS_F32;
@@ -91,8 +117,7 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
                       const struct scan_ragged_rows *ragged, bool ahead, struct affine_one_plan *plan)
 {
     plan->samples = any_plan_of(rows, first, count, ragged, ahead);
-    plan->coefficient = rows->rule.coefficient;
-    plan->whole = codec_is_integer(rows->rule.input) ? (uint64_t)(int64_t)rows->rule.coefficient : 0;
+    plan->powers = scan_affine_powers(&rows->rule);
     if (!ahead)
         plan->samples.scan.smem = ANY_SMEM(ANY_LEAVES, any_widest(plan->samples));
 }
@@ -101,7 +126,7 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
                       const struct scan_ragged_rows *ragged, bool ahead, struct affine_each_plan *plan)
 {
     const struct scan_rows coefficients = select_coefficient_rows(rows);
-    plan_make(rows, first, count, ragged, ahead, (struct affine_one_plan *)plan);
+    plan->samples = any_plan_of(rows, first, count, ragged, ahead);
     plan->coefficients = any_plan_of(&coefficients, first, count, ragged, ahead);
     const int read = affine_eaches[accumulator_number(&rows->rule)][is_wide(&rows->rule)].vectors;
     const int stage = WORDS_STAGE(plan->samples.output_bytes);

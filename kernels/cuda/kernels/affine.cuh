@@ -11,7 +11,7 @@
 #include "kernels/cuda/exchange/any_items.cuh"
 #include "kernels/cuda/exchange/batch.cuh"
 #include "kernels/cuda/exchange/work_queue.cuh"
-#include "kernels/cuda/lane/affine_leaf.cuh"
+#include "kernels/cuda/warp/affine_level.cuh"
 
 /* Kernels are by accumulator, f32, f64, f2, exact, and f2 of f32 samples of which every pass leaves f32, and by how
  * coefficients are held: one for all samples; narrow; wide. An accumulator's are never narrow, or never wide, where
@@ -29,22 +29,13 @@ extern const struct affine_ahead affine_eaches[AFFINE_ACCUMULATORS][AFFINE_FACTO
 /* One coefficient for all samples. */
 struct affine_one_plan {
     struct any_plan samples;
-    double coefficient;
-    uint64_t whole; /* with integers this */
+    struct affine_powers powers;
 };
 
 /* One for each sample, in a tensor that has the place of an input. */
-struct affine_each_plan : affine_one_plan {
-    struct any_plan coefficients;
+struct affine_each_plan {
+    struct any_plan samples, coefficients;
 };
-
-template <class T> DEVICE T affine_factor(const struct affine_one_plan &plan)
-{
-    if constexpr (std::is_same<T, uint64_t>::value)
-        return plan.whole;
-    else
-        return number_of<T>(plan.coefficient);
-}
 
 /* An order block's samples, and where its coefficients lie. */
 struct affine_item {
@@ -66,55 +57,92 @@ DEVICE struct affine_item affine_item_at(const struct affine_each_plan &plan, ui
  * be asked for in the order of a pass. A thread block begins with begin().
  */
 
-/* True where maps travel without what they multiply by: with one coefficient that depends only on how many leaves a map
- * stands for. f2 has too many steps; f32 and f64 wait for memory. */
-template <class T> constexpr bool affine_by_terms = std::is_same<T, struct f2>::value;
+/* The exchange of a pass with the row's other order blocks, and its kind, looked up before the barriers: else all would
+ * wait for the warp that looks. */
+template <class T> struct affine_outside : any_outside<affine_sum<T>> {
+    enum { WANTED = 1, PRESENT = 2, EXCLUSIVE = 4 };
+    int known;
 
-/* What 1 to 32 full leaves multiply by, as the network makes it; in shared memory. */
-template <class T> DEVICE T *affine_leaf_powers()
-{
-    __shared__ T powers[WARP];
-    return powers;
-}
-
-/* One for all samples, of which nothing is read. */
-template <class T> struct affine_one : affine_powered<T> {
-    using plan = struct affine_one_plan;
-    static const int vectors = 0;
-    static const bool by_terms = affine_by_terms<T>;
-
-    DEVICE void begin(const plan &plan)
+    __device__ __forceinline__ affine_outside(const any_outside<affine_sum<T>> &outside)
+        : any_outside<affine_sum<T>>(outside)
     {
-        if constexpr (!by_terms) {
-            affine_begin(affine_factor<T>(plan));
-        } else if (threadIdx.x < WARP) {
-            const affine_map<T> leaf = {T{}, affine_power(affine_factor<T>(plan), ORDER_LEAF)};
-            affine_leaf_powers<T>()[threadIdx.x] = group_scan<affine_sum<T>, false>(leaf, WARP - 1).factor;
-        }
+        known = (outside.total_wanted() ? WANTED : 0) | (outside.present() ? PRESENT : 0) |
+                (outside.kind() == SCAND_KIND_EXCLUSIVE ? EXCLUSIVE : 0);
+        pin(known);
     }
-    __device__ __forceinline__ affine_one(const plan &plan, const struct affine_item *, int, uint4 *)
-        : affine_powered<T>{affine_factor<T>(plan)}
+    __device__ __forceinline__ bool total_wanted() const
     {
+        return known & WANTED;
     }
-    template <bool Backward> __device__ __forceinline__ const affine_powered<T> &leaf() const
+    __device__ __forceinline__ bool present() const
     {
-        return *this;
+        return known & PRESENT;
+    }
+    __device__ __forceinline__ int kind() const
+    {
+        return known & EXCLUSIVE ? SCAND_KIND_EXCLUSIVE : SCAND_KIND_INCLUSIVE;
     }
 };
 
-/* What factors of each sample have in common. */
-struct affine_varying {
-    using plan = struct affine_each_plan;
+/* One for all samples, of which nothing is read, and terms alone travel. */
+template <class T> struct affine_one : affine_same<T> {
+    using plan = struct affine_one_plan;
+    using sum = affine_term<T>;
+    using outside = affine_outside<T>;
     static const int vectors = 0;
-    static const bool by_terms = false;
+
+    DEVICE void begin(const plan &plan)
+    {
+        affine_begin<T>(plan.powers);
+    }
+    __device__ __forceinline__ affine_one(const plan &plan, const struct affine_item *, int, uint4 *)
+        : affine_same<T>(affine_coefficient<T>(plan.powers))
+    {
+    }
+    template <bool Backward> __device__ __forceinline__ const affine_one &leaf() const
+    {
+        return *this;
+    }
+    DEVICE T part(affine_map<T> map)
+    {
+        return map.term;
+    }
+    DEVICE T term(T sum)
+    {
+        return sum;
+    }
+    template <bool Early> DEVICE affine_level<sum, Early> leaves(const plan &plan)
+    {
+        return affine_leaves<sum, Early>(plan.powers);
+    }
+};
+
+/* What factors of each sample have in common: maps travel. */
+template <class T> struct affine_varying {
+    using plan = struct affine_each_plan;
+    using sum = affine_sum<T>;
+    using outside = any_outside<affine_sum<T>>; /* there are no registers for another one */
+    static const int vectors = 0;
 
     DEVICE void begin(const plan &)
     {
     }
+    DEVICE affine_map<T> part(affine_map<T> map)
+    {
+        return map;
+    }
+    DEVICE T term(affine_map<T> sum)
+    {
+        return sum.term;
+    }
+    template <bool Early> DEVICE sum_level<sum, Early> leaves(const plan &)
+    {
+        return {};
+    }
 };
 
 /* One for each sample, as they were read. */
-template <class T, class Read> struct affine_numbers : affine_varying {
+template <class T, class Read> struct affine_numbers : affine_varying<T> {
     Read numbers[ORDER_LEAF];
 
     template <bool Backward> __device__ __forceinline__ const affine_numbers &leaf() const
@@ -137,75 +165,59 @@ template <class T, class Read> struct affine_each : affine_numbers<T, Read> {
     }
 };
 
-/* The network over the leaves of a tile, of terms. What joins those before it stands for full leaves. A map that begins
- * with another leaf is the first that a pass meets, so that nobody asks what it multiplies by. */
-template <class T, bool Backward> DEVICE affine_map<T> affine_scan_terms(T term, int last)
-{
-    const T *powers = affine_leaf_powers<T>();
-#pragma unroll
-    for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
-        T before;
-        const bool there = lane_before<Backward>(term, &before, distance, last);
-        int full = distance - 1;
-        pin(full); /* all five would not fit the registers */
-        term = sum_choose<affine_term<T>>(there, affine_apply(powers[full], before, term), term);
-    }
-    return {term, powers[Backward ? (last - lane_index()) & (WARP - 1) : lane_index()]};
-}
-
 /* A pass over an order block, as block_pass. */
 template <class T, bool Backward, class Sample, class Factors>
-DEVICE void affine_pass(Sample x[ORDER_LEAF], const Factors &factors, int length, int warp, bool exclusive,
-                        tile_sums<affine_sum<T>> *shared, const any_outside<affine_sum<T>> &outside)
+DEVICE void affine_pass(const typename Factors::plan &plan, Sample x[ORDER_LEAF], const Factors &factors, int length,
+                        int warp, tile_sums<typename Factors::sum> *shared, const typename Factors::outside &outside)
 {
-    using Sum = affine_sum<T>;
+    using Sum = typename Factors::sum;
+    const auto level = Factors::template leaves<false>(plan);
     const int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     const int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
     const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
-    affine_map<T> sum = affine_leaf_total<T, Backward>(x, factors.template leaf<Backward>(), end);
-    if constexpr (Factors::by_terms)
-        sum = affine_scan_terms<T, Backward>(sum.term, leaves - 1);
-    else
-        sum = group_scan<Sum, Backward>(sum, leaves - 1);
+    typename Sum::sum sum = Factors::part(affine_leaf_total<T, Backward>(x, factors.template leaf<Backward>(), end));
+    sum = level.template scan<Backward>(sum, leaves - 1);
     if (lane_index() == (Backward ? 0 : leaves - 1))
         shared->totals[warp] = sum;
     const carry<Sum> inner = group_before<Sum, Backward>(sum, leaves - 1);
     __syncthreads();
     if (warp == 0)
-        tiles_scan<Sum, Backward, true>(shared, tiles, outside);
+        tiles_scan<Sum, Backward>(shared, tiles, outside, Factors::template leaves<true>(plan).above());
+    const auto factor = level.template factor<Backward>();
     __syncthreads();
     if (outside.total_wanted())
         return;
     const bool present = outside.present() || warp != (Backward ? tiles - 1 : 0);
-    const carry<Sum> both = carry_join<Sum>({shared->carries[warp], present}, inner);
-    affine_leaf_values<T, Backward>(x, factors.template leaf<Backward>(), both, end, exclusive);
+    const carry<Sum> both = level.join({shared->carries[warp], present}, inner, factor);
+    affine_leaf_values<T, Backward>(x, factors.template leaf<Backward>(), {Factors::term(both.sum), both.present}, end,
+                                    outside.kind() == SCAND_KIND_EXCLUSIVE);
 }
 
 /* Returns whether there are results: no total was wanted. */
 template <class Samples, class T, class Factors>
-DEVICE bool affine_passes(const struct any_plan &plan, const struct scan_item *item, int warp,
-                          tile_sums<affine_sum<T>> *shared, typename Samples::sample x[ORDER_LEAF],
+DEVICE bool affine_passes(const typename Factors::plan &plan, const struct scan_item *item, int warp,
+                          tile_sums<typename Factors::sum> *shared, typename Samples::sample x[ORDER_LEAF],
                           const Factors &factors)
 {
-    const bool exclusive = plan.kind == SCAND_KIND_EXCLUSIVE;
+    const struct any_plan &any = plan.samples;
 #pragma unroll 1
     for (int pass = 0;; pass++) {
-        const any_outside<affine_sum<T>> outside = {plan, item, pass};
-        if (plan.scan.backward[pass])
-            affine_pass<T, true>(x, factors, item->length, warp, exclusive, shared, outside);
+        const typename Factors::outside outside(any_outside<affine_sum<T>>{any, item, pass});
+        if (any.scan.backward[pass])
+            affine_pass<T, true>(plan, x, factors, item->length, warp, shared, outside);
         else
-            affine_pass<T, false>(x, factors, item->length, warp, exclusive, shared, outside);
-        if (pass == plan.scan.totals_pass)
+            affine_pass<T, false>(plan, x, factors, item->length, warp, shared, outside);
+        if (pass == any.scan.totals_pass)
             return false;
-        if (pass + 1 == plan.scan.pass_count)
+        if (pass + 1 == any.scan.pass_count)
             return true;
-        leaf_between_passes<Samples>(x, !plan.wide[pass + 1]);
+        leaf_between_passes<Samples>(x, !any.wide[pass + 1]);
     }
 }
 
 /* Shared memory in which warps exchange totals; a pass and the making of a mean take turns. */
-template <class Samples> union affine_shared {
-    tile_sums<affine_sum<typename Samples::sum>> pass;
+template <class Samples, class Factors> union affine_shared {
+    tile_sums<typename Factors::sum> pass;
     any_shared<Samples> mean;
 };
 
@@ -216,7 +228,7 @@ __global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct batch
     using Sum = typename affine_samples<T>::sum;
     extern __shared__ __align__(128) uint4 affine_stages[];
     __shared__ struct affine_item item;
-    __shared__ affine_shared<Sum> shared;
+    __shared__ affine_shared<Sum, Factors> shared;
     const int number = batch_job(batch), warp = warp_index();
     const typename Factors::plan &plan = batch.plans[number];
     const struct any_plan &samples = plan.samples;
@@ -229,7 +241,7 @@ __global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct batch
         T x[ORDER_LEAF];
         any_read<Sum, FETCH_NOW, true>(samples, &item.samples, NULL, warp, stage, &shared.mean, x);
         const Factors factors(plan, &item, warp, stage);
-        if (affine_passes<Sum>(samples, &item.samples, warp, &shared.pass, x, factors))
+        if (affine_passes<Sum, T>(plan, &item.samples, warp, &shared.pass, x, factors))
             any_write<Sum, true>(samples, any_tile_target<false>{samples, &item.samples, warp, stage}, x);
         __syncthreads();
     }

@@ -87,7 +87,7 @@ template <class T, class Read, bool Backward> struct affine_staged_leaf {
     }
 };
 
-template <class T, class Read> struct affine_staged : affine_varying {
+template <class T, class Read> struct affine_staged : affine_varying<T> {
     static const int vectors = WARP * (sizeof(Read) + 1);
     uint32_t address;
 
@@ -124,7 +124,7 @@ __global__ void REGISTERS(Registers) affine_ahead_kernel(const __grid_constant__
     using T = typename Samples::sum;
     extern __shared__ __align__(128) uint4 affine_tiles[];
     __shared__ struct affine_item items[ITEMS];
-    __shared__ affine_shared<Samples> shared;
+    __shared__ affine_shared<Samples, Factors> shared;
     __shared__ uint64_t taken;
     const struct any_plan &samples = plan.samples;
     if (threadIdx.x < ITEMS_AHEAD)
@@ -144,7 +144,7 @@ __global__ void REGISTERS(Registers) affine_ahead_kernel(const __grid_constant__
             taken = scan_take(samples.scan, iteration); /* while the samples are on their way */
         const Factors factors(plan, item, warp, second);
         any_read<Samples, FETCH_AHEAD, true>(samples, &item->samples, &next->samples, warp, tile, &shared.mean, x);
-        const bool results = affine_passes<Samples>(samples, &item->samples, warp, &shared.pass, x, factors);
+        const bool results = affine_passes<Samples, T>(plan, &item->samples, warp, &shared.pass, x, factors);
         __syncwarp(); /* nobody looks at coefficients any more */
         if (results)
             any_write<Samples, true>(samples, any_tile_target<true>{samples, &item->samples, warp, second}, x);

@@ -12,7 +12,7 @@
 #include "kernels/cuda/exchange/cluster_tiles.cuh"
 #include "kernels/cuda/exchange/lookback.cuh"
 #include "kernels/cuda/exchange/work_queue.cuh"
-#include "kernels/cuda/lane/affine_leaf.cuh"
+#include "kernels/cuda/warp/affine_level.cuh"
 
 /* Tiles of a warp: two have more to do at a time than one. Registers for them: f64 has few to spare, but waits for
  * memory, so that as many warps as can be are worth more. So they are where order blocks (`Blocks`) wait for others of
@@ -23,9 +23,9 @@ constexpr int any_cluster_registers = std::is_same<typename Sum::sample, double>
 #define ANY_CLUSTER_SAMPLES (16 * ORDER_BLOCK) /* of a row, at most */
 
 struct any_cluster_plan {
-    struct any_plan any;    /* items: rows, or order blocks of rows that no cluster holds */
-    struct cluster_row row; /* an item */
-    double coefficient;     /* of affine */
+    struct any_plan any;         /* items: rows, or order blocks of rows that no cluster holds */
+    struct cluster_row row;      /* an item */
+    struct affine_powers powers; /* of affine */
     /* Of order blocks: per pass a tree of tile states for each row, all zero before; the tiles of a row; and whether
      * the last item comes first. */
     tile_state *states[SCAND_PASSES_MAX];
@@ -67,10 +67,13 @@ template <class Sum> struct any_cluster_leaves {
     struct held_leaf<typename Sum::sample> tile[any_cluster_tiles<Sum>];
 };
 
-/* The coefficient of affine. */
-template <class Sum> DEVICE affine_powered<typename Sum::number> any_cluster_factor(const struct any_cluster_plan &plan)
+/* How leaves join, and those above them. */
+template <class Sum> DEVICE auto any_cluster_level(const struct any_cluster_plan &plan)
 {
-    return {number_of<typename Sum::number>(plan.coefficient)};
+    if constexpr (sum_is_affine<Sum>)
+        return affine_leaves<Sum>(plan.powers);
+    else
+        return sum_level<Sum>();
 }
 
 /* The inclusive prefixes of a tile's leaves, and the values of a lane's leaf. */
@@ -80,9 +83,10 @@ DEVICE typename Sum::sum any_cluster_prefixes(const struct any_cluster_plan &pla
 {
     const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
     if constexpr (sum_is_affine<Sum>) {
-        const typename Sum::sum sum =
-            affine_leaf_total<typename Sum::number, Backward>(x, any_cluster_factor<Sum>(plan), end);
-        return group_scan<Sum, Backward>(sum, (int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF) - 1);
+        using T = typename Sum::number;
+        const T term = affine_leaf_total<T, Backward>(x, affine_coefficient<T>(plan.powers), end).term;
+        return affine_leaves<Sum>(plan.powers)
+            .template scan<Backward>(term, (int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF) - 1);
     } else {
         return tile_prefixes<Sum, Backward>(x, end, samples, most);
     }
@@ -93,9 +97,9 @@ DEVICE void any_cluster_values(const struct any_cluster_plan &plan, typename Sum
                                carry<Sum> carry, float most)
 {
     if constexpr (sum_is_affine<Sum>) {
-        affine_leaf_values<typename Sum::number, Backward>(
-            x, any_cluster_factor<Sum>(plan), {{carry.sum.term}, carry.present}, leaf_end_of<Sum, Backward>(samples),
-            plan.any.kind == SCAND_KIND_EXCLUSIVE);
+        using T = typename Sum::number;
+        affine_leaf_values<T, Backward>(x, affine_coefficient<T>(plan.powers), {carry.sum, carry.present},
+                                        leaf_end_of<Sum, Backward>(samples), plan.any.kind == SCAND_KIND_EXCLUSIVE);
     } else {
         leaf_values_of<Sum, Backward, KIND_ANY>(x, carry, leaf_end_of<Sum, Backward>(samples), most, plan.any.kind);
     }
@@ -107,6 +111,7 @@ DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_clus
                              unsigned number, int warp, cluster_tiles<Sum> *memory, any_cluster_leaves<Sum> *leaves)
 {
     const int tiles = any_cluster_tiles<Sum>, length = outside.item->length;
+    const auto level = any_cluster_level<Sum>(plan);
     carry<Sum> before[tiles];
     float most[tiles];
 #pragma unroll
@@ -122,10 +127,11 @@ DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_clus
             cluster_tell<Sum>(memory, plan.row, number, tile, lane_get(sum, Backward ? 0 : count - 1));
         before[t] = group_before<Sum, Backward>(sum, group_last<Sum>(count));
     }
+    const auto factor = level.template factor<Backward>();
     if (Blocks)
         mbarrier_wait(&memory->summed, number % 2);
     else
-        cluster_tiles_scan<Sum, Backward>(memory, plan.row, number, warp);
+        cluster_tiles_scan<Sum, Backward>(memory, plan.row, number, warp, level.above());
 #pragma unroll
     for (int t = 0; t < tiles; t++) {
         typename Sum::sample *x = leaves->tile[t].x;
@@ -133,7 +139,7 @@ DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_clus
         const bool present =
             Sum::has_identity || outside.present() || tile != (Backward ? (length - 1) / ORDER_TILE : 0);
         const carry<Sum> leaf =
-            carry_join<Sum>({memory->carries[number % CLUSTER_EXCHANGES][tile], present}, before[t]);
+            level.join({memory->carries[number % CLUSTER_EXCHANGES][tile], present}, before[t], factor);
         any_cluster_values<Sum, Backward>(plan, x, tile_samples(length, tile), leaf, most[t]);
         if (Sum::has_identity && ((outside.kind() == SCAND_KIND_EXCLUSIVE && !outside.present()) || outside.halves()))
             leaf_zero_first<Sum, Backward>(x, length, tile, outside.zero());
@@ -262,7 +268,7 @@ __global__ void REGISTERS((any_cluster_registers<Sum, Blocks>))
     if (Blocks && threadIdx.x == 0)
         cluster_carry_init<Sum>(&carry);
     if constexpr (sum_is_affine<Sum>)
-        affine_begin(any_cluster_factor<Sum>(plan).factor);
+        affine_begin<typename Sum::number>(plan.powers);
     __syncthreads();
     if (warp < warps)
         any_cluster_fetch<Sum>(plan, &items[0], warp, tiles);

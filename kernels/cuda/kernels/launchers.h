@@ -55,6 +55,7 @@ cudaError_t scan_any_layout_together(const struct scan_part *parts, unsigned cou
 
 #define SCAN_AFFINES 15
 int scan_affine_number(const struct scan_rows *rows);
+struct affine_powers scan_affine_powers(const struct scan_rule *rule);
 cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
 
 int scan_reduce_number(const struct scan_rule *rule);

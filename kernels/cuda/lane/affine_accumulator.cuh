@@ -27,12 +27,12 @@ DEVICE bool lane_before(affine_map<T> value, affine_map<T> *before, int distance
     return lane_before<Backward>(value.factor, &before->factor, distance, last);
 }
 
-template <class T> DEVICE T affine_mul(T left, T right)
+template <class T> F2_INLINE T affine_mul(T left, T right)
 {
     return left * right;
 }
 
-DEVICE struct f2 affine_mul(struct f2 left, struct f2 right)
+F2_INLINE struct f2 affine_mul(struct f2 left, struct f2 right)
 {
     return f2_mul(left, right);
 }

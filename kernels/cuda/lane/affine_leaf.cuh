@@ -22,29 +22,30 @@ template <> struct affine_samples<uint64_t> {
     using sum = any_whole<SCAND_OPERATOR_SUM>;
 };
 
-/* The rule affine, of samples that are held as those of `Samples`. */
-template <class Samples> struct affine_of : Samples {
-    using number = typename Samples::sum;
-    using sum = affine_map<number>;
-    static const bool has_identity = false, has_half = false;
+/* The accumulator of terms alone, which join as affine_level.cuh says, and the same of samples that are held as those
+ * of `Samples`. */
+template <class T> struct affine_term {
+    using sum = T;
+    static const bool has_identity = false;
 
-    DEVICE sum add(sum left, sum right)
-    {
-        return affine_sum<number>::add(left, right);
-    }
     DEVICE sum identity()
     {
-        return affine_sum<number>::identity();
+        return {};
+    }
+};
+
+template <class Samples> struct affine_of : Samples {
+    using number = typename Samples::sum;
+    using sum = number;
+    static const bool has_identity = false, has_half = false;
+
+    DEVICE sum identity()
+    {
+        return {};
     }
 };
 template <class Sum> constexpr bool sum_is_affine = false;
 template <class Samples> constexpr bool sum_is_affine<affine_of<Samples>> = true;
-
-/* The names that block.cuh's sum_choose needs. */
-template <class T> struct affine_term {
-    using sum = T;
-    static const bool has_identity = false;
-};
 
 /* One coefficient for all samples. */
 template <class T> struct affine_same {
@@ -55,43 +56,6 @@ template <class T> struct affine_same {
         return factor;
     }
 };
-
-/* The power of a factor for so many samples, multiplied one after the other. */
-template <class T> DEVICE T affine_power(T factor, int samples)
-{
-    T power = factor;
-#pragma unroll 1
-    for (int i = 1; i < samples; i++)
-        power = affine_mul(factor, power);
-    return power;
-}
-
-/* The same for a thread block that has begun with affine_begin: the coefficient of a full leaf is made once and lies in
- * shared memory. */
-template <class T> struct affine_powered : affine_same<T> {
-};
-
-template <class T> DEVICE T *affine_leaf_power()
-{
-    __shared__ T power;
-    return &power;
-}
-
-template <class T> DEVICE void affine_begin(T factor)
-{
-    if (threadIdx.x == 0)
-        *affine_leaf_power<T>() = affine_power(factor, ORDER_LEAF);
-}
-
-template <class T, class Factors> DEVICE T affine_full_factor(const Factors &, T factor)
-{
-    return factor;
-}
-
-template <class T> DEVICE T affine_full_factor(const affine_powered<T> &, T)
-{
-    return *affine_leaf_power<T>();
-}
 
 /* The map that a leaf stands for. `Partial`: it may lack samples that the pass would have met first, and begins at
  * `last`. */
@@ -112,8 +76,6 @@ DEVICE affine_map<T> affine_leaf_total(const Sample x[ORDER_LEAF], const Factors
         sum.term = start ? begin : next.term;
         sum.factor = start ? factor : next.factor;
     }
-    if (!Partial)
-        sum.factor = affine_full_factor(factors, sum.factor);
     return sum;
 }
 
@@ -156,13 +118,13 @@ DEVICE affine_map<T> affine_leaf_total(const Sample x[ORDER_LEAF], const Factors
 }
 
 template <class T, bool Backward, class Sample, class Factors>
-DEVICE void affine_leaf_values(Sample x[ORDER_LEAF], const Factors &factors, carry<affine_sum<T>> carry,
+DEVICE void affine_leaf_values(Sample x[ORDER_LEAF], const Factors &factors, carry<affine_term<T>> carry,
                                struct leaf_end end, bool exclusive)
 {
     if (end.partial)
-        affine_leaf_values<T, Backward, Backward>(x, factors, {carry.sum.term, carry.present}, end.last, exclusive);
+        affine_leaf_values<T, Backward, Backward>(x, factors, carry, end.last, exclusive);
     else
-        affine_leaf_values<T, Backward, false>(x, factors, {carry.sum.term, carry.present}, end.last, exclusive);
+        affine_leaf_values<T, Backward, false>(x, factors, carry, end.last, exclusive);
 }
 
 #endif

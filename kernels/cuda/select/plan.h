@@ -56,6 +56,14 @@ struct scan_plan {
     int totals_pass;
 };
 
+/* One coefficient of affine: itself; what a full leaf multiplies by; then what 2, 4, ... leaves do, tiles and order
+ * blocks among them. As numbers of the accumulator, one after the other. */
+#define AFFINE_STEPS  5 /* of a network: ORDER_FAN is a power of 2 */
+#define AFFINE_POWERS (2 + 3 * AFFINE_STEPS)
+struct affine_powers {
+    uint64_t words[AFFINE_POWERS];
+};
+
 /* The bytes of the words that samples travel as. */
 int scan_word_bytes(enum scand_dtype dtype);
 

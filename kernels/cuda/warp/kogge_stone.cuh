@@ -85,6 +85,40 @@ template <class Sum, bool Backward> DEVICE carry<Sum> group_before(typename Sum:
     return carry_of<Sum>(before, there);
 }
 
+/* How the members of a group join, at every level of the order: as their sums say. Affine with one coefficient knows
+ * more (affine_level). `Early`: as of group_scan. above(): the next level. A carry from outside has what sums are. */
+template <class Sum, bool Early = false> struct sum_level {
+    template <bool Backward> __device__ __forceinline__ typename Sum::sum scan(typename Sum::sum total, int last) const
+    {
+        return group_scan<Sum, Backward, Early>(total, last);
+    }
+    template <bool Backward>
+    __device__ __forceinline__ typename Sum::sum scan_rolled(typename Sum::sum total, int members) const
+    {
+        return group_scan_rolled<Sum, Backward>(total, members);
+    }
+    template <bool Backward> __device__ __forceinline__ bool factor() const
+    {
+        return false;
+    }
+    __device__ __forceinline__ carry<Sum> join(carry<Sum> outer, carry<Sum> inner, bool) const
+    {
+        return carry_join<Sum>(outer, inner);
+    }
+    __device__ __forceinline__ sum_level above() const
+    {
+        return *this;
+    }
+    __device__ __forceinline__ typename Sum::sum carry_out(typename Sum::sum sum) const
+    {
+        return sum;
+    }
+    __device__ __forceinline__ typename Sum::sum carry_in(typename Sum::sum sum) const
+    {
+        return sum;
+    }
+};
+
 /* A network over the leaves of some tiles side by side, in f2 by way of f64: scan() makes prefixes of the sums. False,
  * for all lanes, if they may be inexact. */
 template <int Tiles, class Scan>
