@@ -322,7 +322,14 @@ static void many_columns(void)
 static void all_else(void)
 {
     PATH(AFFINE_PREFETCH, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64);
-    PATH(ANY_CLUSTER, .length = 262144, .what = SCAN_AFFINE);
+    PATH(CLUSTER_PER_ROW, .length = 262144, .what = SCAN_AFFINE);
+    PATH(CLUSTER_PER_ROW, .length = 61440, .what = SCAN_AFFINE, .accumulator = IN_F2);
+    PATH(CLUSTER_PER_ROW, .length = 61440, .what = SCAN_AFFINE, .input = IBM, .accumulator = IN_F64, .wide = true);
+    PATH(CLUSTER_PER_ROW, .length = 7681, .what = SCAN_AFFINE, .accumulator = IN_F64);
+    PATH(AFFINE_PREFETCH, .length = 7680, .what = SCAN_AFFINE, .accumulator = IN_F64);
+    PATH(AFFINE_PREFETCH, .length = 16384, .what = SCAN_AFFINE);
+    PATH(AFFINE_PREFETCH, .length = 16384, .what = SCAN_AFFINE, .accumulator = IN_F2);
+    PATH(ANY_CLUSTER, .length = 16385, .what = SCAN_AFFINE, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(ANY_CLUSTER, .length = 262144, .what = SCAN_AFFINE, .accumulator = IN_F2);
     PATH(ANY_CLUSTER, .length = 163840, .what = SCAN_AFFINE, .input = F64, .output = F64, .accumulator = IN_F64);
     PATH(AFFINE_PREFETCH, .length = 262145, .what = SCAN_AFFINE);
@@ -529,8 +536,8 @@ static void no_room(void)
           SELECT_COLUMNS_DIRECT, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10, .ragged = true, .what = SCAN_AFFINE}), SELECT_AFFINE_PREFETCH, SELECT_AFFINE);
-    TRIES(((struct rows){.length = 16385, .what = SCAN_AFFINE}), SELECT_ANY_CLUSTER, SELECT_AFFINE_PREFETCH,
-          SELECT_AFFINE);
+    TRIES(((struct rows){.length = 16385, .what = SCAN_AFFINE}), SELECT_CLUSTER_PER_ROW, SELECT_ANY_CLUSTER,
+          SELECT_AFFINE_PREFETCH, SELECT_AFFINE);
     TRIES(((struct rows){.length = 10, .what = REDUCE}), SELECT_REDUCE_WARP_PER_ROWS, SELECT_REDUCE);
     TRIES(((struct rows){.length = 20000, .what = REDUCE}), SELECT_REDUCE);
     TRIES(((struct rows){.length = 1000, .input = F64, .output = F64}), SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);

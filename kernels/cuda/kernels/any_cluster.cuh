@@ -67,15 +67,6 @@ template <class Sum> struct any_cluster_leaves {
     struct held_leaf<typename Sum::sample> tile[any_cluster_tiles<Sum>];
 };
 
-/* How leaves join, and those above them. */
-template <class Sum> DEVICE auto any_cluster_level(const struct any_cluster_plan &plan)
-{
-    if constexpr (sum_is_affine<Sum>)
-        return affine_leaves<Sum>(plan.powers);
-    else
-        return sum_level<Sum>();
-}
-
 /* The inclusive prefixes of a tile's leaves, and the values of a lane's leaf. */
 template <class Sum, bool Backward>
 DEVICE typename Sum::sum any_cluster_prefixes(const struct any_cluster_plan &plan,
@@ -85,7 +76,7 @@ DEVICE typename Sum::sum any_cluster_prefixes(const struct any_cluster_plan &pla
     if constexpr (sum_is_affine<Sum>) {
         using T = typename Sum::number;
         const T term = affine_leaf_total<T, Backward>(x, affine_coefficient<T>(plan.powers), end).term;
-        return affine_leaves<Sum>(plan.powers)
+        return level_of<Sum>(plan.powers)
             .template scan<Backward>(term, (int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF) - 1);
     } else {
         return tile_prefixes<Sum, Backward>(x, end, samples, most);
@@ -111,7 +102,7 @@ DEVICE void any_cluster_pass(const struct any_cluster_plan &plan, const any_clus
                              unsigned number, int warp, cluster_tiles<Sum> *memory, any_cluster_leaves<Sum> *leaves)
 {
     const int tiles = any_cluster_tiles<Sum>, length = outside.item->length;
-    const auto level = any_cluster_level<Sum>(plan);
+    const auto level = level_of<Sum>(plan.powers);
     carry<Sum> before[tiles];
     float most[tiles];
 #pragma unroll

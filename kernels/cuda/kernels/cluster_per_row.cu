@@ -22,9 +22,16 @@ static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * VEC16_BYTES) + sizeof(stru
     }
 #define BY_KIND(SUM) VARIANT(SUM, SCAND_KIND_INCLUSIVE), VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
 
-/* Variants in the order of scan_sum_number; exclusive passes in f64 have none (select.c). */
-static const struct cluster_variant variants[SCAN_SUMS] = {
-    BY_KIND(sum_f32), VARIANT(sum_f64, SCAND_KIND_INCLUSIVE), {}, BY_KIND(sum_f2)};
+/* Variants in the order of scan_sum_number, of which exclusive passes in f64 have none (select.c); then affine,
+ * inclusive, in the order of scan_float_number. */
+#define VARIANTS (SCAN_SUMS + 3)
+static const struct cluster_variant variants[VARIANTS] = {BY_KIND(sum_f32),
+                                                          VARIANT(sum_f64, SCAND_KIND_INCLUSIVE),
+                                                          {},
+                                                          BY_KIND(sum_f2),
+                                                          VARIANT(affine_of<sum_f32>, SCAND_KIND_INCLUSIVE),
+                                                          VARIANT(affine_of<sum_f64>, SCAND_KIND_INCLUSIVE),
+                                                          VARIANT(affine_of<any_f2_of_f32>, SCAND_KIND_INCLUSIVE)};
 
 /* Shared memory for the longest rows that clusters of such thread blocks can take. */
 static size_t shared_bytes(const struct cluster_variant *variant, struct instance_cluster shape)
@@ -34,11 +41,11 @@ static size_t shared_bytes(const struct cluster_variant *variant, struct instanc
 }
 
 /* What is known of each device: the driver's function that makes tensor maps; and clusters that are resident together,
- * by kernel, in the order of scan_sum_number, by size and by warps of a thread block. These are many numbers, of which
+ * by variant, by size and by warps of a thread block. These are many numbers, of which
  * few are ever needed, so each is asked for when it is: -1 before. */
 static struct cluster_device {
     void *encode;
-    int16_t resident[SCAN_SUMS][CLUSTER_SIZE_MAX + 1][CLUSTER_WARPS + 1];
+    int16_t resident[VARIANTS][CLUSTER_SIZE_MAX + 1][CLUSTER_WARPS + 1];
 } devices[SCAN_DEVICES_MAX];
 
 static cudaError_t resident_find(struct cluster_device *cluster, int number, struct instance_cluster shape,
@@ -65,7 +72,7 @@ cudaError_t scan_cluster_per_row_load(struct scan_device *device)
     if (!device->clusters)
         return cudaSuccess;
     cudaError_t error = scan_encode_find(&cluster->encode);
-    for (int number = 0; number < SCAN_SUMS && !error; number++)
+    for (int number = 0; number < VARIANTS && !error; number++)
         if (variants[number].kernel)
             error = scan_kernel_load_most(variants[number].kernel, device->shared_max, &shared_bytes);
     if (!error && device->shared_max >= SELECT_CLUSTER_BYTES)
@@ -94,10 +101,14 @@ cudaError_t scan_cluster_per_row(const struct scan_call *call)
 {
     struct cluster_device *const cluster = &devices[call->device->id];
     const struct scan_plan *scan = &call->plan;
-    const int number = scan_sum_number(&call->rows->rule);
+    const struct scan_rule *rule = &call->rows->rule;
+    const bool affine = rule->op == SCAND_OPERATOR_AFFINE;
+    const int number = affine ? SCAN_SUMS + scan_float_number(rule->accumulator) : scan_sum_number(rule);
     const struct cluster_variant *variant = &variants[number];
     struct cluster_plan plan = {};
     plan.scan = *scan;
+    if (affine)
+        plan.powers = scan_affine_powers(rule);
     plan.scan.items = scan->items / scan->blocks; /* rows */
     const int tiles = (int)scan_tiles(scan->length);
     const struct instance_cluster shape = instance_cluster_of(tiles, CLUSTER_TILES, variant->warps, CLUSTER_SIZE_MAX);

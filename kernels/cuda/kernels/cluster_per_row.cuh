@@ -16,6 +16,7 @@
 #include "kernels/cuda/exchange/cluster_tiles.cuh"
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/warp/affine_level.cuh"
 #include "kernels/cuda/warp/item_io.cuh"
 
 #define CLUSTER_SIZE_MAX 8  /* thread blocks, as on every device that has clusters */
@@ -38,6 +39,7 @@ struct cluster_plan {
     char *origin;    /* address from which on the map describes the input */
     struct scan_plan scan;
     struct cluster_row row;
+    struct affine_powers powers; /* of affine */
 };
 
 struct cluster_shared {
@@ -122,6 +124,44 @@ DEVICE float cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const in
         });
 }
 
+/* Has each(partial, t, last) do something with a warp's tiles of affine: side by side, in one piece of code, where none
+ * ends in a leaf that lacks samples which the pass would have met first. */
+template <class Sum, bool Backward, class Each> DEVICE void cluster_affine_tiles(const int samples[], Each each)
+{
+    bool whole = true;
+#pragma unroll
+    for (int t = 0; t < CLUSTER_TILES; t++)
+        whole &= !leaf_end_of<Sum, Backward>(samples[t]).partial;
+#pragma unroll
+    for (int t = 0; t < CLUSTER_TILES; t++)
+        if (!whole)
+            each(std::integral_constant<bool, Backward>(), t, leaf_end_of<Sum, Backward>(samples[t]).last);
+    if (whole)
+#pragma unroll
+        for (int t = 0; t < CLUSTER_TILES; t++)
+            each(std::false_type(), t, 0);
+}
+
+/* As cluster_prefixes. */
+template <class Sum, bool Backward>
+DEVICE void cluster_terms(const struct cluster_plan &plan, const struct cluster_leaves<Sum> &leaves,
+                          const int samples[], struct cluster_sums<Sum> *sums)
+{
+    using T = typename Sum::number;
+    cluster_affine_tiles<Sum, Backward>(samples, [&](auto partial, int t, int last) {
+        sums->tile[t] = affine_leaf_total<T, Backward, decltype(partial)::value>(
+                            leaves.tile[t].x, affine_coefficient<T>(plan.powers), last)
+                            .term;
+    });
+#pragma unroll
+    for (int k = 0; k < AFFINE_STEPS; k++)
+#pragma unroll
+        for (int t = 0; t < CLUSTER_TILES; t++)
+            sums->tile[t] =
+                level_of<Sum>(plan.powers)
+                    .template step<Backward>(sums->tile[t], k, (int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF) - 1);
+}
+
 /* One pass over this thread block's part of a row. */
 template <class Sum, bool Backward, int Kind>
 DEVICE void cluster_pass(const struct cluster_plan &plan, cluster_tiles<Sum> *memory, const struct scan_item *item,
@@ -136,7 +176,12 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, cluster_tiles<Sum> *me
         if (samples[t] < ORDER_TILE && (Sum::has_identity || sum_by_f64<Sum>))
             leaf_fill<Sum>(leaves->tile[t].x, samples[t]);
     }
-    const float most = cluster_prefixes<Sum, Backward>(*leaves, samples, &sums);
+    const auto level = level_of<Sum>(plan.powers);
+    float most = 0;
+    if constexpr (sum_is_affine<Sum>)
+        cluster_terms<Sum, Backward>(plan, *leaves, samples, &sums);
+    else
+        most = cluster_prefixes<Sum, Backward>(*leaves, samples, &sums);
     carry<Sum> before[CLUSTER_TILES];
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
@@ -146,18 +191,28 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, cluster_tiles<Sum> *me
             cluster_tell<Sum>(memory, plan.row, number, cluster_tile(warp, t), total);
         before[t] = group_before<Sum, Backward>(sums.tile[t], group_last<Sum>(there));
     }
-    cluster_tiles_scan<Sum, Backward>(memory, plan.row, number, warp);
+    const auto factor = level.template factor<Backward>();
+    cluster_tiles_scan<Sum, Backward>(memory, plan.row, number, warp, level.above());
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
         const int tile = cluster_tile(warp, t);
         const bool start = first + tile == (Backward ? plan.row.tiles - 1 : 0);
-        const carry<Sum> leaf = carry_join<Sum>(
-            {memory->carries[number % CLUSTER_EXCHANGES][tile], Sum::has_identity || !start}, before[t]);
-        leaf_values_of<Sum, Backward, Kind>(leaves->tile[t].x, leaf, leaf_end_of<Sum, Backward>(samples[t]), most,
-                                            Kind);
+        before[t] = level.join({memory->carries[number % CLUSTER_EXCHANGES][tile], Sum::has_identity || !start},
+                               before[t], factor);
+        if constexpr (sum_is_affine<Sum>)
+            continue;
+        else
+            leaf_values_of<Sum, Backward, Kind>(leaves->tile[t].x, before[t], leaf_end_of<Sum, Backward>(samples[t]),
+                                                most, Kind);
         if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && start)
             leaf_zero_first<Sum, Backward>(leaves->tile[t].x, item->length, tile, Sum::value(Sum::zero()));
     }
+    if constexpr (sum_is_affine<Sum>)
+        cluster_affine_tiles<Sum, Backward>(samples, [&](auto partial, int t, int last) {
+            using T = typename Sum::number;
+            affine_leaf_values<T, Backward, decltype(partial)::value, false>(
+                leaves->tile[t].x, affine_coefficient<T>(plan.powers), {before[t].sum, before[t].present}, last);
+        });
 }
 
 template <class Sum, int Kind>
@@ -190,6 +245,8 @@ DEVICE void cluster_begin(const struct cluster_plan &plan, struct cluster_shared
             cluster_item_at(plan, (blockIdx.x + (uint64_t)thread * gridDim.x) / (unsigned)cluster_size());
     if (thread == 0)
         cluster_tiles_init(memory, plan.row);
+    if constexpr (sum_is_affine<Sum>)
+        affine_begin<typename Sum::number>(plan.powers);
     if (lane_index() == 0)
         mbarrier_init_cluster(&shared->arrived[warp]);
     __syncthreads();

@@ -58,6 +58,7 @@ static const struct {
 #define BOX_TILES_MAX (UINT64_C(1) << 26) /* tiles of boxes at most, whose numbers are 32 bits */
 #define LINES_MAX     (UINT64_C(1) << 30) /* lines at most, likewise, of leaves that the input lies in */
 #define WIDE_SUMS_MAX 81920               /* samples of a row that a cluster holds with sums of 8 bytes */
+#define MAP_BLOCK_MIN 7680                /* samples up to which affine in f64 is faster by a thread block */
 #define BOXES_MIN     1                   /* tiles of boxes for each SM; */
 #define BOXES_WIDE    4                   /* boxes of sums of 8 bytes; */
 #define BOXES_MANY    8                   /* in two passes, which read twice */
@@ -88,7 +89,7 @@ static const struct need {
     [SELECT_BLOCK_PER_ROW]               = {SUM_ROWS,                                                            ORDER_BLOCK},
     [SELECT_COLUMNS_TMA]                 = {SCANS | EVEN | BOX_SUMS | COLUMNS | FLOAT_BETWEEN | MAPS,            ORDER_BLOCK},
     [SELECT_COLUMNS_DIRECT]              = {SCANS | EVEN | COLUMNS | TILES_COUNTED,                              ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
-    [SELECT_CLUSTER_PER_ROW]             = {SUM_ROWS | BLOCKS | CLUSTERS,                                        16 * ORDER_BLOCK},
+    [SELECT_CLUSTER_PER_ROW]             = {SCANS | EVEN | SLOTS | CLUSTERS,                                     16 * ORDER_BLOCK},
     [SELECT_GRID_PER_ROW_ONE_LAUNCH]     = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | ONE_READ,          ANY},
     [SELECT_GRID_PER_ROW_THREE_LAUNCHES] = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | TWO_PASSES,        ANY},
     [SELECT_BLOCK_PER_ROW_SPINE]         = {SUM_ROWS | BLOCKS,                                                   ANY},
@@ -171,7 +172,10 @@ static const struct row {
      * thread block needs 215 KiB of shared memory. */
     PATH(CLUSTER_PER_ROW,              F32_SUMS,       NONE,   NONE,   NONE,   NONE, 262144,   NONE,   NONE),
     /* Rows of 33,333 samples in f64 and f2 0.69 / 0.48, of 57,001 0.71 / 0.58, of 60,000 0.78 / 0.59; as GRID_PER_ROW_ONE_LAUNCH 0.48 / 0.33 of
-     * 33,333 and 0.62 / 0.44 of 57,001. Of 65,536 it is 0.70 / 0.60 and 0.80 / 0.59, of 100,000 0.66 / 0.50 and 0.73 / 0.54. */
+     * 33,333 and 0.62 / 0.44 of 57,001. Of 65,536 it is 0.70 / 0.60 and 0.80 / 0.59, of 100,000 0.66 / 0.50 and 0.73 / 0.54.
+     * Affine with one coefficient: of 20,001 samples 0.84 / 0.74 / 0.34, as ANY_CLUSTER in maps 0.79 / 0.57 / 0.28; of 57,001 0.87 / 0.60 / 0.40, in
+     * terms 0.76 / 0.53 / 0.26; of 250,000 0.87 in f32. In f64, of 8,192 0.84, of 10,000 0.85, of 12,000 0.78, of 16,384 0.75; as AFFINE_PREFETCH
+     * 0.76, 0.82, 0.63, 0.71; but of 7,000 0.71 and 0.73, of 5,000 0.62 and 0.87. */
     PATH(CLUSTER_PER_ROW,              0,              NONE,   NONE,   NONE,   NONE,  61440,   NONE,   NONE),
     /* Rows of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as BLOCK_PER_ROW_SPINE 0.41 / 0.32 / 0.30.
      * Of one pass over a row of 10^9 0.93 / 0.93 / 0.91. A thread block needs 225 KiB of shared memory. */
@@ -360,16 +364,28 @@ static bool has_factors(const struct scan_rows *rows)
     return plan.input.access == ACCESS_VEC16 || (plan.input.access == ACCESS_STRIDED && plan.input.stride == 0);
 }
 
-/* Exclusive passes in f64 spill so many registers that they take twice as long. Lines of a leaf that the input lies in
- * have numbers of 31 bits. */
-static bool cluster_fits(const struct scan_rule *rule, const struct scan_plan *plan)
+/* Affine has one coefficient, inclusive passes, and the samples that sums have. */
+static bool is_map_of_forms(const struct scan_rows *rows)
 {
+    const struct scan_rule *rule = &rows->rule;
+    return rule->op == SCAND_OPERATOR_AFFINE && !rows->coefficients && !rule->demean &&
+           rule->kind == SCAND_KIND_INCLUSIVE && is_form(rule->input) && is_form(rule->output) &&
+           (rule->accumulator != SCAND_ACCUMULATOR_F2 || !is_wide(rule));
+}
+
+/* Exclusive passes in f64 spill so many registers that they take twice as long. Lines of a leaf that the input lies in
+ * have numbers of 31 bits. Rows of one order block are worth a cluster of affine in f64 alone. */
+static bool cluster_fits(const struct scan_rows *rows, const struct scan_plan *plan)
+{
+    const struct scan_rule *rule = &rows->rule;
+    const bool map = is_map_of_forms(rows), wide = rule->accumulator == SCAND_ACCUMULATOR_F64;
+    const bool several = plan->blocks > 1 || (map && wide && plan->length > MAP_BLOCK_MIN);
     const bool spills = rule->accumulator == SCAND_ACCUMULATOR_F64 && rule->kind == SCAND_KIND_EXCLUSIVE;
     const uint64_t most = LINES_MAX * ORDER_LEAF * sizeof(float);
     const int64_t stride = plan->input.outer_strides[0];
     const uint64_t apart = stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
     const bool fits = rule->accumulator == SCAND_ACCUMULATOR_F32 || plan->length <= WIDE_SUMS_MAX;
-    return !spills && fits && plan->outer_rank == 1 && plan->blocks > 1 &&
+    return (map || select_is_sum(rule)) && !spills && fits && several && plan->outer_rank == 1 &&
            apart < most / (plan->items / plan->blocks + 1);
 }
 
@@ -394,7 +410,7 @@ static uint64_t facts_of(const struct scan_rows *rows, const struct scan_plan *p
     facts |= rows->rule.op == SCAND_OPERATOR_AFFINE && has_factors(rows) ? FACTORS : 0;
     facts |= device->cooperative ? COOPERATIVE : 0;
     facts |= plan->pass_count == 1 || plan->blocks <= (uint64_t)device->processors ? ONE_READ : 0;
-    facts |= device->clusters && cluster_fits(&rows->rule, plan) ? CLUSTERS : 0;
+    facts |= device->clusters && cluster_fits(rows, plan) ? CLUSTERS : 0;
     facts |= device->clusters && any_cluster_fits(rows, plan) ? ANY_CLUSTERS : 0;
     facts |= device->clusters && any_grid_fits(&rows->rule) ? ANY_GRIDS : 0;
     return facts | (can_prefetch(&rows->rule, plan, device->shared_max) ? PREFETCH : 0);

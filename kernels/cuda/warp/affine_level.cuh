@@ -86,6 +86,15 @@ DEVICE affine_level<Term, Early> affine_leaves(const struct affine_powers &power
     return {(const T *)powers.words + 1, affine_counted<T>()};
 }
 
+/* How leaves join, whatever the rule. */
+template <class Sum> DEVICE auto level_of(const struct affine_powers &powers)
+{
+    if constexpr (sum_is_affine<Sum>)
+        return affine_leaves<Sum>(powers);
+    else
+        return sum_level<Sum>();
+}
+
 /* A thread block begins with it: there are those of leaves and of tiles after its next barrier. */
 template <class T> DEVICE void affine_begin(const struct affine_powers &powers)
 {
