@@ -4,15 +4,17 @@
  * samples stay in shared memory where they came to, and each pass goes through them once. A row may go on in the next
  * tile of lanes, so that few lanes have none: of 300 samples, 19 leaves, 5 rows take 95 of 96 lanes.
  *
- * What limits f2 is how many instructions warps that meet nobody find in the cache. So a backward pass is a forward one
- * over what it reads mirrored: lanes have leaves in the order in which the pass meets them, and of a leaf first what it
- * meets first.
+ * What limits f2 is how many instructions there are, and how many of them warps that meet nobody find in the cache. So
+ * a tile is one in f64 wherever f2 has the same sums (f2_in_f64.cuh). Of sums that do not round no order counts: a leaf
+ * is read in the order of memory, whichever way the pass goes. Else a backward pass is a forward one over what it reads
+ * mirrored: lanes have leaves in the order in which the pass meets them, and of a leaf first what it meets first.
  */
 #ifndef KERNELS_CUDA_KERNELS_WARP_PER_ROWS_SERIAL_CUH
 #define KERNELS_CUDA_KERNELS_WARP_PER_ROWS_SERIAL_CUH
 
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/lane/f2_in_f64.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 #include "kernels/cuda/warp/packed_rows.cuh"
 #include "kernels/cuda/warp/stretch_io.cuh"
@@ -28,40 +30,68 @@
 
 /* A lane's leaf. */
 struct serial_leaf {
-    int samples;  /* 0 where there is none */
-    int begin;    /* the sample in shared memory that the pass meets first */
-    int number;   /* leaves of its row that the pass meets before it; */
-    int position; /* of these, those in its tile of order 1 */
+    int samples; /* 0 where there is none */
+    int first;   /* sample in shared memory */
+    int number;  /* leaves of its row that the pass meets before it */
 };
 
-/* What a pass has met in the tiles of lanes before: the inclusive prefixes of the last one, and whether all have come
- * by way of f64. Then, the range of all. */
+/* What a pass has met in the tiles of lanes before: the inclusive prefixes of the last one. As long as all values have
+ * come in f64, its words are those of what rows add up to with the last one's leaves, and there is the range of all
+ * samples. */
 template <class Sum> struct serial_met {
     typename Sum::sum prefix;
     struct by_f64_range range;
     bool exact;
 };
 
-/* Leaves of a row before its second tile of order 1, in the order of a pass. */
-DEVICE int serial_split(const struct packed_rows &plan, bool backward)
+DEVICE double serial_upto(const struct serial_met<sum_f2> *met)
 {
-    const int beyond = plan.leaves - ORDER_FAN;
-    return beyond <= 0 ? plan.leaves : backward ? beyond : ORDER_FAN;
+    return __hiloint2double(__float_as_int(met->prefix.high), __float_as_int(met->prefix.low));
+}
+
+DEVICE void serial_upto_set(struct serial_met<sum_f2> *met, double upto)
+{
+    met->prefix = {__int_as_float(__double2hiint(upto)), __int_as_float(__double2loint(upto))};
 }
 
 DEVICE struct serial_leaf serial_leaf_of(const struct packed_rows &plan, const struct stretch &pass, int tile)
 {
-    const int index = tile * WARP + lane_index(), met = index * plan.inverse >> 16,
-              split = serial_split(plan, pass.backward);
-    struct serial_leaf leaf = {0, pass.first + (pass.backward ? ORDER_LEAF - 1 : 0), index - met * plan.leaves, 0};
-    leaf.position = leaf.number - (leaf.number >= split ? split : 0);
-    if (met < plan.rows_at_once) {
-        const int row = pass.backward ? plan.rows_at_once - 1 - met : met;
-        const int number = pass.backward ? plan.leaves - 1 - leaf.number : leaf.number;
+    const int count = plan.rows_at_once * plan.leaves, index = tile * WARP + lane_index();
+    const int place = pass.backward ? count - 1 - index : index, row = place * plan.inverse >> 16;
+    const int number = place - row * plan.leaves;
+    struct serial_leaf leaf = {0, pass.first, pass.backward ? plan.leaves - 1 - number : number};
+    if (index < count) {
         leaf.samples = min(plan.length - number * ORDER_LEAF, ORDER_LEAF);
-        leaf.begin = pass.first + row * plan.length + number * ORDER_LEAF + (pass.backward ? leaf.samples - 1 : 0);
+        leaf.first = pass.first + row * plan.length + number * ORDER_LEAF;
     }
     return leaf;
+}
+
+/* Leaves that the pass meets before one in its tile of order 1. */
+DEVICE int serial_position(const struct packed_rows &plan, bool backward, const struct serial_leaf &leaf)
+{
+    const int beyond = plan.leaves - ORDER_FAN;
+    const int split = beyond <= 0 ? plan.leaves : backward ? beyond : ORDER_FAN;
+    return leaf.number - (leaf.number >= split ? split : 0);
+}
+
+/* The sample that a pass meets first, also of a leaf that there is not. */
+DEVICE int serial_begin(const struct stretch &pass, const struct serial_leaf &leaf)
+{
+    return leaf.first + (pass.backward ? (leaf.samples > 0 ? leaf.samples : ORDER_LEAF) - 1 : 0);
+}
+
+/* Makes absent what the last leaves of rows lack. */
+DEVICE void serial_fill(const struct packed_rows &plan, const struct serial_leaf &leaf, float samples[ORDER_LEAF],
+                        float absent)
+{
+    const int there = (plan.length - 1) % ORDER_LEAF + 1; /* in such a leaf */
+#pragma unroll
+    for (int i = ORDER_LEAF - 1; i > 0; i--) {
+        if (i % 4 == 3 && i < there)
+            break;
+        samples[i] = i >= leaf.samples ? absent : samples[i];
+    }
 }
 
 /* The place of what lane `lane` of a tile has before the step of a distance, if the next tile's lanes join it. */
@@ -91,11 +121,13 @@ DEVICE typename Sum::sum serial_network(typename Sum::sum sum, int position, typ
     return sum;
 }
 
-/* Makes what the network would have left of a tile whose prefixes came by way of f64. */
-DEVICE void serial_levels_make(struct f2 prefix, int position, struct f2 *levels)
+/* Makes what the network would have left of a tile whose values came in f64, from its leaves. */
+DEVICE void serial_levels_make(int number, int position, struct serial_met<sum_f2> *met, struct f2 *levels)
 {
     const int lane = lane_index();
-    const double upto = f2_to_f64(prefix);
+    const double row = serial_upto(met), tile_before = lane_value(row, lane - position - 1);
+    const double upto = number > position ? row - tile_before : row;
+    met->prefix = by_f64_f2(upto);
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
         const double before = lane_value(upto, lane - distance);
@@ -105,61 +137,72 @@ DEVICE void serial_levels_make(struct f2 prefix, int position, struct f2 *levels
     __syncwarp();
 }
 
-/* Makes prefixes as serial_prefixes does, if that is exact in f64; returns the same in all lanes. No sum rounds, so one
- * carry from the tile of lanes before does instead of all that the network met there. */
-DEVICE bool serial_prefixes_by_f64(const float x[ORDER_LEAF], int leaves, int position, struct serial_met<sum_f2> *met)
+/* Replaces the samples of a tile by their values as serial_tile does, if that is exact in f64 and no row begins with
+ * -0, which a sum would lose; returns the same in all lanes. What all lanes add up to is no more than the magnitudes of
+ * 32 leaves, so that a sum over lanes serves for all rows. */
+template <int Kind>
+DEVICE bool serial_tile_in_f64(const struct packed_rows &plan, const struct stretch &pass,
+                               const struct serial_leaf &leaf, struct serial_met<sum_f2> *met)
 {
-    const int here = min(position, lane_index());
-    double sum = by_f64_total(x, &met->range);
-    const float limit = by_f64_limit(met->range.least);
-    bool exact = met->range.most * BY_F64_MARGIN <= limit;
-    sum = segmented_scan<sum_f64, false>(sum, here, leaves);
-    const double outer = lane_value(f2_to_f64(met->prefix), WARP - 1);
-    if (position > here)
-        sum += outer;
-    const struct f2 prefix = by_f64_f2(sum);
-    exact &= fabsf(prefix.high) <= limit;
-    if (!__all_sync(~0u, exact))
+    const struct stretch here = {pass.vectors, pass.first, false, false};
+    const int lane = lane_index(), row_before = lane - leaf.number - 1;
+    float samples[ORDER_LEAF];
+    double x[ORDER_LEAF];
+    unsigned places[ORDER_LEAF / 4]; /* of whole vectors, in bytes: else they would be found anew */
+#pragma unroll
+    for (int j = 0; j < ORDER_LEAF / 4; j++) {
+        places[j] = swizzle<float>(leaf.first / 4 + j) * VEC16_BYTES;
+        pin(places[j]);
+    }
+    if (pass.whole_vectors)
+#pragma unroll
+        for (int j = 0; j < ORDER_LEAF / 4; j++)
+            vec16_get((const uint4 *)((const char *)pass.vectors + places[j]), &samples[4 * j]);
+    else
+        stretch_read(here, leaf.first, samples);
+    float begin = samples[0];
+    if (pass.backward)
+        begin = *staged_sample<float>(pass.vectors, serial_begin(pass, leaf));
+    const bool zero = leaf.number == 0 && __float_as_int(begin) == INT_MIN;
+    serial_fill(plan, leaf, samples, 0.0f);
+    leaf_from_f32<sum_f64>(samples, x);
+    const double total = by_f64_total(samples, &met->range), open = lane_value(serial_upto(met), WARP - 1);
+    double upto = group_scan<sum_f64, false>(total + (lane == 0 && leaf.number > 0 ? open : 0.0), WARP - 1);
+    const double others = lane_value(upto, row_before);
+    upto -= row_before >= 0 ? others : 0.0;
+    const float limit = by_f64_limit(met->range.least), high = fabsf((float)upto);
+    if (!__all_sync(~0u, met->range.most * BY_F64_MARGIN <= limit && high <= limit && !zero))
         return false;
-    met->range.most = fmaxf(met->range.most, fabsf(prefix.high));
-    met->prefix = prefix;
+    met->range.most = fmaxf(met->range.most, high);
+    serial_upto_set(met, upto);
+    leaf_values_in_f64<Kind>(pass.backward, x, upto, total, samples);
+    __syncwarp();
+    if (pass.whole_vectors) {
+#pragma unroll
+        for (int j = 0; j < ORDER_LEAF / 4; j++)
+            if (4 * j < leaf.samples)
+                vec16_put((uint4 *)((char *)pass.vectors + places[j]), &samples[4 * j]);
+    } else {
+        stretch_write_across<true>(here, leaf.first, leaf.samples, samples, pass.backward ? 0 : WARP - 1);
+    }
+    __syncwarp();
     return true;
-}
-
-/* The inclusive prefixes of the totals of a tile's leaves, each in its own tile of order 1, go to met->prefix. */
-template <class Sum>
-DEVICE void serial_prefixes(const typename Sum::sample x[ORDER_LEAF], const struct packed_rows &plan,
-                            const struct stretch &pass, int tile, const struct serial_leaf &leaf,
-                            typename Sum::sum *levels, struct serial_met<Sum> *met)
-{
-    if constexpr (sum_by_f64<Sum>)
-        if (met->exact) {
-            if (serial_prefixes_by_f64(x, plan.leaves, leaf.position, met))
-                return;
-            met->exact = false;
-            if (tile > 0)
-                serial_levels_make(met->prefix, serial_leaf_of(plan, pass, tile - 1).position, levels);
-        }
-    typename Sum::sum sum = leaf_total<Sum, false, false>(x, ORDER_LEAF - 1);
-    if (!Sum::has_identity && leaf.samples == 1)
-        sum = Sum::first(x[0]);
-    met->prefix = serial_network<Sum>(sum, leaf.position, levels);
 }
 
 /* The carry into a leaf; `before` are the prefixes of the tile of lanes before. */
 template <class Sum>
-DEVICE carry<Sum> serial_carry(const struct packed_rows &plan, const struct serial_leaf &leaf, typename Sum::sum prefix,
+DEVICE carry<Sum> serial_carry(const struct packed_rows &plan, int number, int position, typename Sum::sum prefix,
                                typename Sum::sum before)
 {
     const int lane = lane_index();
     const typename Sum::sum sum = lane == WARP - 1 ? before : prefix;
-    const carry<Sum> inner = carry_of<Sum>(lane_value(sum, lane - 1), leaf.position > 0);
+    const carry<Sum> inner = carry_of<Sum>(lane_value(sum, lane - 1), position > 0);
     if (plan.leaves <= ORDER_FAN)
         return inner;
     /* The total of the row's other tile is the prefix of the last leaf that the pass meets there. */
-    const int last = lane - leaf.position - 1;
+    const int last = lane - position - 1;
     const typename Sum::sum here = lane_value(prefix, last), there = lane_value(before, last);
-    return carry_join<Sum>(carry_of<Sum>(last < 0 ? there : here, leaf.number > leaf.position), inner);
+    return carry_join<Sum>(carry_of<Sum>(last < 0 ? there : here, number > position), inner);
 }
 
 template <class Sum, int Kind>
@@ -167,29 +210,39 @@ DEVICE void serial_tile(const struct packed_rows &plan, const struct stretch &pa
                         struct serial_met<Sum> *met)
 {
     const struct serial_leaf leaf = serial_leaf_of(plan, pass, tile);
+    if constexpr (std::is_same<held_sum<Sum>, sum_f64_as_f2>::value)
+        if (met->exact) {
+            if (serial_tile_in_f64<Kind>(plan, pass, leaf, met))
+                return;
+            met->exact = false;
+            if (tile > 0) {
+                const struct serial_leaf before = serial_leaf_of(plan, pass, tile - 1);
+                serial_levels_make(before.number, serial_position(plan, pass.backward, before), met, levels);
+            }
+        }
+    const int begin = serial_begin(pass, leaf), position = serial_position(plan, pass.backward, leaf);
     float samples[ORDER_LEAF];
     typename Sum::sample x[ORDER_LEAF];
-    stretch_read(pass, leaf.begin, samples);
+    stretch_read(pass, begin, samples);
     leaf_pin(samples);
     __syncwarp();
-#pragma unroll
-    for (int i = ORDER_LEAF - 1; i > 0; i--) {
-        if (i < plan.length % ORDER_LEAF || plan.length % ORDER_LEAF == 0)
-            break;
-        samples[i] = i >= leaf.samples ? Sum::as_f32(Sum::absent()) : samples[i];
-    }
+    serial_fill(plan, leaf, samples, Sum::as_f32(Sum::absent()));
     leaf_from_f32<Sum>(samples, x);
-    const typename Sum::sum before = met->prefix;
-    serial_prefixes<Sum>(x, plan, pass, tile, leaf, levels, met);
-    leaf_values<Sum, false, Kind, false>(x, serial_carry<Sum>(plan, leaf, met->prefix, before), ORDER_LEAF - 1);
+    typename Sum::sum prefix = leaf_total<Sum, false, false>(x, ORDER_LEAF - 1);
+    if (!Sum::has_identity && leaf.samples == 1)
+        prefix = Sum::first(x[0]);
+    prefix = serial_network<Sum>(prefix, position, levels);
+    leaf_values<Sum, false, Kind, false>(x, serial_carry<Sum>(plan, leaf.number, position, prefix, met->prefix),
+                                         ORDER_LEAF - 1);
+    met->prefix = prefix;
     if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && leaf.number == 0)
         x[0] = Sum::value(Sum::zero());
     leaf_results<Sum>(x, samples);
-    stretch_write<true>(pass, leaf.begin, leaf.samples, samples);
+    stretch_write<true>(pass, begin, leaf.samples, samples);
     __syncwarp();
 }
 
-/* The passes over a warp's rows. A leaf of one sample, which a backward pass begins with, is no sum. */
+/* The passes over a warp's rows. Of rows that take a tile of lanes each, none has to do with the one before. */
 template <class Sum, int Kind>
 DEVICE void serial_passes(const struct packed_rows &plan, uint4 *vectors, int first, typename Sum::sum *levels)
 {
@@ -198,12 +251,27 @@ DEVICE void serial_passes(const struct packed_rows &plan, uint4 *vectors, int fi
     for (int i = 0; i < plan.pass_count; i++) {
         const struct stretch pass = {vectors, first, plan.backward[i], (first | plan.length) % 4 == 0};
         struct serial_met<Sum> met = {
-            Sum::zero(), {~0u, 0.0f}, !pass.backward || plan.length % ORDER_LEAF != 1
+            Sum::zero(), {~0u, 0.0f}, true
         };
 #pragma unroll 1
-        for (int t = 0; t < tiles; t++)
+        for (int t = 0; t < tiles; t++) {
             serial_tile<Sum, Kind>(plan, pass, t, levels, &met);
+            if (plan.leaves == ORDER_FAN) {
+                met.range = {~0u, 0.0f};
+                met.exact = true;
+            }
+        }
     }
+}
+
+/* Its addresses are made anew, as passes leave no registers for them. */
+DEVICE void serial_drain(const struct packed_rows &plan, uint64_t iteration, const uint4 *vectors)
+{
+    pin(iteration);
+    const uint64_t offset = packed_offset(plan, iteration);
+    const int samples = packed_count(plan, iteration) * plan.length;
+    drain_lines_at<WARP_PER_ROWS_SERIAL_TILES, 0>(vectors, plan.output + offset,
+                                                  line_vectors_of(plan.input + offset, samples), samples);
 }
 
 /* Registers: as few as suffice without spilling any. An SM holds 28 warps then in f2, and 24 in f64. */
@@ -220,16 +288,14 @@ __global__ void REGISTERS((serial_registers<Sum>))
              next = iteration + work_queue_stride(WARP_PER_ROWS_SERIAL_WARPS);
 #pragma unroll 1
     while (packed_count(plan, iteration) > 0) {
-        const int samples = packed_count(plan, iteration) * plan.length;
-        const uint64_t offset = packed_offset(plan, iteration);
         const unsigned long long taken = work_queue_take(plan.queue);
-        fetch_lines<WARP_PER_ROWS_SERIAL_TILES, 0>(vectors, plan.input + offset, samples);
+        const char *source = plan.input + packed_offset(plan, iteration);
+        fetch_lines<WARP_PER_ROWS_SERIAL_TILES, 0>(vectors, source, packed_count(plan, iteration) * plan.length);
         __pipeline_commit();
         __pipeline_wait_prior(0);
         __syncwarp();
-        serial_passes<Sum, Kind>(plan, vectors, word_in_line(plan.input + offset), (typename Sum::sum *)levels);
-        drain_lines_at<WARP_PER_ROWS_SERIAL_TILES, 0>(vectors, plan.output + offset,
-                                                      line_vectors_of(plan.input + offset, samples), samples);
+        serial_passes<Sum, Kind>(plan, vectors, word_in_line(source), (typename Sum::sum *)levels);
+        serial_drain(plan, iteration, vectors);
         __syncwarp();
         iteration = next;
         next = work_queue_taken(taken, WARP_PER_ROWS_SERIAL_WARPS);

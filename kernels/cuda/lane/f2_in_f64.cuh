@@ -1,6 +1,10 @@
 /*
- * Whole passes of f2 in f64, where neither rounds (f2_by_f64.cuh): lanes hold samples of f2 as f64 from pass to pass.
+ * Whole passes of f2 in f64, where neither rounds (f2_by_f64.cuh).
  *
+ * Of packed rows, if neither the magnitudes of a leaf exceed 2^46 q nor what a row adds up to with any of its leaves,
+ * all sums of neighbouring leaves are differences of two such, no more than 2^47 q.
+ *
+ * Rows of two tiles, of which lanes hold samples of f2 as f64 from pass to pass, add up prefixes of tiles as well.
  * Where the magnitudes of each leaf and a prefix of its tile add up to no more than 2^46 q, values of rows of two tiles
  * are sums of no more than 2^48 q, to which f2 takes samples without rounding. The f32 that a pass leaves of a sum is
  * that rounded, either way.
@@ -57,6 +61,30 @@ DEVICE bool leaves_are_exact(const struct held_leaf<double> leaves[Tiles], const
     for (int t = 0; t < Tiles; t++)
         exact &= most[t] <= limit;
     return __all_sync(~0u, exact);
+}
+
+/* The values of a leaf, in the order of memory, whose row's sum with it is `upto`, and its own `total`. No sum rounds,
+ * so that a backward pass may as well take away what it is yet to meet. */
+template <int Kind>
+DEVICE void leaf_values_in_f64(bool backward, const double x[ORDER_LEAF], double upto, double total,
+                               float results[ORDER_LEAF])
+{
+    double sum = backward ? upto : upto - total;
+    if (backward) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++) {
+            const double before = sum;
+            sum -= x[i];
+            results[i] = (float)(Kind == SCAND_KIND_EXCLUSIVE ? sum : before);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++) {
+            const double before = sum;
+            sum += x[i];
+            results[i] = (float)(Kind == SCAND_KIND_EXCLUSIVE ? before : sum);
+        }
+    }
 }
 
 /* Whether sample `first` of a leaf, if it is one of its samples, is -0. */

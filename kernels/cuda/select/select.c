@@ -47,6 +47,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define FULLER        FACT(33) /* rows that fill the lanes of several tiles better than those of one (is_fuller) */
 #define EXCLUSIVES    FACT(34)
 #define BOX_SUMS      FACT(35) /* select_is_box_sum */
+#define VECTORS       FACT(36) /* rows of f32 that begin with 16 bytes each */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -135,6 +136,9 @@ static const struct row {
     /* The others are sums in f2 and exclusive ones in f64. In f2 on an H100, of 8 samples 0.88, of 17 0.87, of 24 0.85, of 33 0.87, of 50 0.87; as
      * WARP_PER_ROWS 0.59, 0.49, 0.84, 0.55, 0.73. Of whole leaves WARP_PER_ROWS is ahead: of 32 0.98. */
     PATH(THREAD_PER_ROW,               PART_LEAF,        64,     64,     64,     64,     64,     64,     64),
+    /* In f2, where f64 is fast: of 32 samples 0.935, of 100 0.75, of 200 0.82, of 256 0.935, of 300 0.92, as WARP_PER_ROWS 0.87, 0.58, 0.57, 0.87, 0.43;
+     * of 500 0.90, of 600 0.73, of 700 0.875, of 768 0.91, as WARP_PER_ROW 0.73, 0.65, 0.74, 0.79. Of 800 0.74 and 0.82. */
+    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS | VECTORS, NONE,  768,   NONE,   NONE,    768,    768,   NONE),
     /* In f2, of 100 samples 0.59, of 136 0.63, of 176 0.65, of 200 0.62; as WARP_PER_ROWS, where of 32 lanes 4 to 10 have no leaf, 0.55, 0.55, 0.58, 0.52.
      * Else that is ahead: of 90 samples 0.54 and 0.51, of 112 0.75 and 0.70, of 128 0.87 and 0.74, of 144 0.71 and 0.69. */
     PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS | FULLER, 256,   256,    256,    256,    256,    256,    256),
@@ -300,6 +304,7 @@ static uint64_t facts_of_layout(const struct scan_plan *plan)
     facts |= plan->input.access == ACCESS_VEC16 && plan->output.access == ACCESS_VEC16 ? SLOTS : 0;
     facts |= plan->outer_rank == 1 ? ONE_AXIS : 0;
     facts |= is_fuller(plan->length) ? FULLER : 0;
+    facts |= ((uintptr_t)plan->input.base | plan->length * sizeof(float)) % VEC16_BYTES == 0 ? VECTORS : 0;
     facts |= packed_in ? PACKED_IN : 0;
     facts |= packed_in && packed_out ? PACKED : 0;
     facts |= ((uintptr_t)plan->input.base ^ (uintptr_t)plan->output.base) % VEC16_BYTES == 0 ? IN_STEP : 0;

@@ -75,13 +75,14 @@ DEVICE void stretch_read(const struct stretch &pass, int begin, float x[ORDER_LE
 }
 
 /* Writes the values of a leaf that begins anywhere. First all lanes write whole vectors, also those in which the next
- * leaf begins, but not their first ones. Of these they write their samples then. `Keep`: what the last lane's leaf ends
- * in may have samples that are yet to be read, or results, which are kept. */
+ * leaf begins, but not their first ones. Of these they write their samples then. `Keep`: what the last leaf in memory,
+ * that of `last_lane`, ends in may have samples that are yet to be read, or results, which are kept. */
 template <bool Keep>
-DEVICE void stretch_write_across(const struct stretch &pass, int begin, int samples, const float x[ORDER_LEAF])
+DEVICE void stretch_write_across(const struct stretch &pass, int begin, int samples, const float x[ORDER_LEAF],
+                                 int last_lane)
 {
     const int shift = stretch_shift(pass, begin), end = shift + samples, last = ORDER_LEAF - 1;
-    const bool by_one = shift & 1, by_two = shift & 2, shared = Keep && lane_index() == WARP - 1 && samples > 0;
+    const bool by_one = shift & 1, by_two = shift & 2, shared = Keep && lane_index() == last_lane && samples > 0;
     float once[ORDER_LEAF + 1], to[ORDER_LEAF + 4];
     uint4 kept = {};
     if (shared)
@@ -115,7 +116,7 @@ template <bool Keep>
 DEVICE void stretch_write(const struct stretch &pass, int begin, int samples, const float x[ORDER_LEAF])
 {
     if (!pass.whole_vectors) {
-        stretch_write_across<Keep>(pass, begin, samples, x);
+        stretch_write_across<Keep>(pass, begin, samples, x, WARP - 1);
         return;
     }
 #pragma unroll
