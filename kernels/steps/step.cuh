@@ -17,6 +17,14 @@
 #define STEP_BLOCKS(THREADS, BLOCKS) (BLOCKS)
 #endif
 
+/* True when the device runs a kernel's code for 9.0 or later, and not what its driver has made of PTX for older GPUs.
+ */
+static inline bool step_is_of_9(const void *kernel)
+{
+    struct cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 90;
+}
+
 /* The tile of this thread block. */
 static __device__ __forceinline__ struct step_tile step_block_tile(const struct step_tiles &tiles, uint64_t begin)
 {

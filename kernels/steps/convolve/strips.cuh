@@ -367,12 +367,10 @@ static cudaError_t strips_launch(const struct step_rows *rows, const struct conv
     auto *const kernel = convolve->correlate ? convolve_strips<false> : convolve_strips<true>;
     const int bytes = STRIP_WARPS * strip_floats(strips.quads) * (int)sizeof(float);
     const uint64_t most = (UINT32_C(1) << 30) / strips.per_tile;
-    int device = 0, major = 0, processors = 0, resident = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    if (!error)
-        error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    if (!error && major < 9)
+    int device = 0, processors = 0, resident = 0;
+    if (!step_is_of_9((const void *)kernel))
         return cudaErrorInvalidValue;
+    cudaError_t error = cudaGetDevice(&device);
     if (!error)
         error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     if (!error)

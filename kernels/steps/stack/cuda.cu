@@ -157,14 +157,6 @@ template <class Form> static struct cut cut_of(const struct job *job, const stru
     return cut;
 }
 
-/* True when the launch that adds may begin while the one before still sorts. */
-static bool begins_early(void)
-{
-    int device = 0, major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
-}
-
 static cudaError_t launch_sort(const struct job *job, const struct lines &lines, const struct lists &lists,
                                uint64_t count)
 {
@@ -188,9 +180,10 @@ static cudaError_t launch_lists(const struct job *job)
         return error;
     if (is_short)
         lists.places = NULL;
+    /* The launch that adds may begin while the one before still sorts. */
     cudaLaunchAttribute early = {cudaLaunchAttributeProgrammaticStreamSerialization};
     early.val.programmaticStreamSerializationAllowed = 1;
-    const unsigned attributes = !is_short && begins_early();
+    const unsigned attributes = !is_short && step_is_of_9((const void *)stack_sort);
     return step_launch_each(0, parts(warps, Form::warps), [&](uint64_t first, unsigned grid) {
         const cudaLaunchConfig_t config = {grid, Form::threads, bytes, job->stream, &early, attributes};
         cudaLaunchKernelEx(&config, stack_lists<T, Dtype, Form, Counts>, *job->rows, *job->stack, cut, lists, first);
