@@ -1,7 +1,7 @@
 /*
  * Every PTX statement of these kernels, each as a small function: its comment names the instruction and, if that is
- * more than 7.5, the compute capability that it needs. Where a GPU lacks it the function does nothing, and kernels that
- * need it are not launched. Addresses of shared memory are 32-bit ones, from smem_address.
+ * more than 7.5, the compute capability that it needs. Code for GPUs that lack it does not compile with it: kernels
+ * that need it are empty there, and not launched. Addresses of shared memory are 32-bit ones, from smem_address.
  */
 #ifndef KERNELS_CUDA_PTX_CUH
 #define KERNELS_CUDA_PTX_CUH
@@ -154,20 +154,16 @@ DEVICE void f64x2_of_f16x2(uint32_t word, double x[2])
 /* cvt.rn.f16x2.f32: 8.0. */
 DEVICE uint32_t f16x2_of_f32x2(const float x[2])
 {
-    uint32_t word = 0;
-#if __CUDA_ARCH__ >= 800
+    uint32_t word;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(x[1]), "f"(x[0]));
-#endif
     return word;
 }
 
 /* cvt.rn.bf16x2.f32: 8.0. */
 DEVICE uint32_t bf16x2_of_f32x2(const float x[2])
 {
-    uint32_t word = 0;
-#if __CUDA_ARCH__ >= 800
+    uint32_t word;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(x[1]), "f"(x[0]));
-#endif
     return word;
 }
 
@@ -245,80 +241,62 @@ DEVICE void store_relaxed_v2(unsigned long long *address, unsigned long long a, 
 /* cp.async of the first `size` of 16 bytes to shared memory, past the L1 cache; the others become zeros: 8.0. */
 DEVICE void cp_async_16_zfill(unsigned target, const void *source, int size)
 {
-#if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(target), "l"(source), "r"(size) : "memory");
-#endif
 }
 
 /* cp.async.bulk from device memory to shared memory, both aligned to 16 bytes; an mbarrier counts the bytes: 9.0. */
 DEVICE void bulk_load(unsigned target, const void *source, int bytes, unsigned mbarrier)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  :
                  : "r"(target), "l"(source), "r"(bytes), "r"(mbarrier)
                  : "memory");
-#endif
 }
 
 /* cp.async.bulk from shared memory to device memory, both aligned to 16 bytes: 9.0. */
 DEVICE void bulk_store(void *target, unsigned source, int bytes)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                  :
                  : "l"(target), "r"(source), "r"(bytes)
                  : "memory");
-#endif
 }
 
 /* cp.async.bulk.commit_group: what this thread has stored in bulk is a group: 9.0. */
 DEVICE void bulk_commit()
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.commit_group;" : : : "memory");
-#endif
 }
 
 /* cp.async.bulk.wait_group: until all groups of this thread are written: 9.0. */
 DEVICE void bulk_wait_written()
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
-#endif
 }
 
 /* cp.async.bulk.wait_group.read: until shared memory has been read for all of them: 9.0. */
 DEVICE void bulk_wait_read()
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
-#endif
 }
 
 /* fence.proxy.async: what this thread has written becomes visible to bulk copies: 9.0. */
 DEVICE void fence_proxy_async()
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("fence.proxy.async;" : : : "memory");
-#endif
 }
 
 /* fence.proxy.async of shared memory alone: 9.0. */
 DEVICE void fence_proxy_async_shared()
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
-#endif
 }
 
 /* createpolicy.fractional: the L2 cache gives up first what is moved with this policy: 9.0. */
 DEVICE uint64_t policy_evict_first()
 {
-    uint64_t policy = 0;
-#if __CUDA_ARCH__ >= 900
+    uint64_t policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-#endif
     return policy;
 }
 
@@ -326,158 +304,128 @@ DEVICE uint64_t policy_evict_first()
  * at an mbarrier. `map` is a CUtensorMap among the kernel's parameters. 9.0. */
 DEVICE void tma_load_2d(unsigned target, const void *map, int x, int y, unsigned mbarrier)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
                  "[%4];"
                  :
                  : "r"(target), "l"(map), "r"(x), "r"(y), "r"(mbarrier)
                  : "memory");
-#endif
 }
 
 /* cp.async.bulk.tensor of four axes: 9.0. */
 DEVICE void tma_load_4d(unsigned target, const void *map, int x, int y, int z, int w, unsigned mbarrier)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
                  "%4, %5}], [%6];"
                  :
                  : "r"(target), "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(mbarrier)
                  : "memory");
-#endif
 }
 
 /* cp.async.bulk.tensor of four axes, with a policy for the L2 cache: 9.0. */
 DEVICE void tma_load_4d(unsigned target, const void *map, int x, int y, int z, int w, unsigned mbarrier,
                         uint64_t policy)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
                  "[%1, {%2, %3, %4, %5}], [%6], %7;"
                  :
                  : "r"(target), "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(mbarrier), "l"(policy)
                  : "memory");
-#endif
 }
 
 /* cp.async.bulk.tensor the other way, of a tile in shared memory: 9.0. */
 DEVICE void tma_store_4d(const void *map, int x, int y, int z, int w, unsigned source)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];"
                  :
                  : "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(source)
                  : "memory");
-#endif
 }
 
 /* The store by cp.async.bulk.tensor with a policy for the L2 cache: 9.0. */
 DEVICE void tma_store_4d(const void *map, int x, int y, int z, int w, unsigned source, uint64_t policy)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2, %3, %4}], "
                  "[%5], %6;"
                  :
                  : "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(source), "l"(policy)
                  : "memory");
-#endif
 }
 
 /* mbarrier.init: it completes a phase whenever so many threads have arrived: 8.0. */
 DEVICE void mbarrier_init(unsigned mbarrier, int threads)
 {
-#if __CUDA_ARCH__ >= 800
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(mbarrier), "r"(threads) : "memory");
-#endif
 }
 
 /* mbarrier.arrive: 8.0. */
 DEVICE void mbarrier_arrive(unsigned mbarrier)
 {
-#if __CUDA_ARCH__ >= 800
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" : : "r"(mbarrier) : "memory");
-#endif
 }
 
 /* mbarrier.arrive.expect_tx: the phase also takes so many bytes of copies or of st.async: 9.0. */
 DEVICE void mbarrier_arrive_expect(unsigned mbarrier, int bytes)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" : : "r"(mbarrier), "r"(bytes) : "memory");
-#endif
 }
 
 /* mbarrier.try_wait: whether the phase of a parity is complete; may wait for a while: 9.0. */
 DEVICE bool mbarrier_try_wait(unsigned mbarrier, int parity)
 {
-    unsigned complete = 1;
-#if __CUDA_ARCH__ >= 900
+    unsigned complete;
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
                  : "=r"(complete)
                  : "r"(mbarrier), "r"(parity)
                  : "memory");
-#endif
     return complete;
 }
 
 /* mbarrier.try_wait where other thread blocks of the cluster have written: 9.0. */
 DEVICE bool mbarrier_try_wait_cluster(unsigned mbarrier, int parity)
 {
-    unsigned complete = 1;
-#if __CUDA_ARCH__ >= 900
+    unsigned complete;
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
                  "selp.u32 %0, 1, 0, p; }"
                  : "=r"(complete)
                  : "r"(mbarrier), "r"(parity)
                  : "memory");
-#endif
     return complete;
 }
 
 /* fence.mbarrier_init: mbarriers that this thread has made are known to the cluster: 9.0. */
 DEVICE void fence_mbarrier_init()
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
-#endif
 }
 
 /* mov %cluster_ctarank: the rank of this thread block in its cluster: 9.0. */
 DEVICE int cluster_rank()
 {
-    unsigned rank = 0;
-#if __CUDA_ARCH__ >= 900
+    unsigned rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-#endif
     return (int)rank;
 }
 
 /* mov %cluster_nctarank: thread blocks of a cluster: 9.0. */
 DEVICE int cluster_size()
 {
-    unsigned size = 1;
-#if __CUDA_ARCH__ >= 900
+    unsigned size;
     asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
-#endif
     return (int)size;
 }
 
 /* barrier.cluster: until all threads of the cluster are here: 9.0. */
 DEVICE void cluster_sync()
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
-#endif
 }
 
 /* mapa: where the thread block of a rank has what this one has at `address`: 9.0. */
 DEVICE unsigned cluster_address(unsigned address, int rank)
 {
-    unsigned there = address;
-#if __CUDA_ARCH__ >= 900
+    unsigned there;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
-#endif
     return there;
 }
 
@@ -485,25 +433,22 @@ DEVICE unsigned cluster_address(unsigned address, int rank)
  * there: 9.0. */
 DEVICE void cluster_store(unsigned address, uint32_t word, unsigned mbarrier)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];"
                  :
                  : "r"(address), "r"(word), "r"(mbarrier)
                  : "memory");
-#endif
 }
 
 DEVICE void cluster_store(unsigned address, uint64_t word, unsigned mbarrier)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];"
                  :
                  : "r"(address), "l"(word), "r"(mbarrier)
                  : "memory");
-#endif
 }
 
-/* griddepcontrol.launch_dependents: the launch that follows may begin as soon as there is room for it: 9.0. */
+/* griddepcontrol.launch_dependents: the launch that follows may begin as soon as there is room for it: 9.0; nothing
+ * elsewhere. */
 DEVICE void grid_let_next_begin()
 {
 #if __CUDA_ARCH__ >= 900
@@ -511,7 +456,7 @@ DEVICE void grid_let_next_begin()
 #endif
 }
 
-/* griddepcontrol.wait: until the launch before has ended: 9.0. */
+/* griddepcontrol.wait: until the launch before has ended: 9.0; nothing elsewhere. */
 DEVICE void grid_wait_for_last()
 {
 #if __CUDA_ARCH__ >= 900

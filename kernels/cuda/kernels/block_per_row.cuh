@@ -74,7 +74,7 @@ __global__ void REGISTERS((scan_registers<Sum, Aligned>))
         if (first_thread)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = scan_item_at(plan, scan_taken(plan, taken, iteration));
     }
-    if (scan_has_bulk<Sum, Aligned>)
+    if constexpr (scan_has_bulk<Sum, Aligned>)
         bulk_await<true>();
     if (plan.progress && threadIdx.x == 0)
         scan_finish(plan.progress);

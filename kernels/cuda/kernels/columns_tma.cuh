@@ -540,6 +540,7 @@ __global__ void __launch_bounds__(Sum::warps *WARP, 1)
     tma_kernel(const __grid_constant__ struct tma_plan plan, const __grid_constant__ CUtensorMap input,
                const __grid_constant__ CUtensorMap output)
 {
+#if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) char tma_smem_bytes[];
     tma_smem<Sum> *const smem = (tma_smem<Sum> *)tma_smem_bytes;
     const int warp = warp_index();
@@ -583,6 +584,7 @@ __global__ void __launch_bounds__(Sum::warps *WARP, 1)
     }
     if (lane_index() == 0)
         bulk_wait_read();
+#endif
 }
 
 /* The totals of all tiles by the first of two passes. What the other launch wants first is read last, and still in the
@@ -591,6 +593,7 @@ template <class Sum>
 __global__ void __launch_bounds__(Sum::warps *WARP, 1)
     tma_totals_kernel(const __grid_constant__ struct tma_plan plan, const __grid_constant__ CUtensorMap input)
 {
+#if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) char tma_smem_bytes[];
     tma_totals_smem<Sum> *const smem = (tma_totals_smem<Sum> *)tma_smem_bytes;
     const int warp = warp_index();
@@ -639,6 +642,7 @@ __global__ void __launch_bounds__(Sum::warps *WARP, 1)
         if (lane_index() == 0)
             tma_clear<Sum>(tma_states<Sum>(plan, item, plan.pass_count - 1, item.tile, warp));
     }
+#endif
 }
 
 #endif

@@ -277,6 +277,7 @@ static __global__ void __launch_bounds__(32 * STRIP_WARPS, STRIP_BLOCKS)
     convolve_strips(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
                     const __grid_constant__ struct strips strips, uint64_t begin)
 {
+#if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(16) float floats[];
     __shared__ uint64_t mbarriers[2 * STRIP_WARPS];
     __shared__ strip queue[2 * STRIP_WARPS];
@@ -330,6 +331,7 @@ static __global__ void __launch_bounds__(32 * STRIP_WARPS, STRIP_BLOCKS)
     }
     if (lane == 0)
         bulk_wait_read();
+#endif
 }
 
 /* True when strips can take these rows and tiles. */
