@@ -74,8 +74,10 @@ __global__ void REGISTERS((scan_registers<Sum, Aligned>))
         if (first_thread)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = scan_item_at(plan, scan_taken(plan, taken, iteration));
     }
-    if constexpr (scan_has_bulk<Sum, Aligned>)
-        bulk_await<true>();
+    if constexpr (scan_has_bulk<Sum, Aligned>) {
+        bulk_wait_written();
+        __syncwarp();
+    }
     if (plan.progress && threadIdx.x == 0)
         scan_finish(plan.progress);
 }

@@ -48,13 +48,7 @@ struct cluster_shared {
 };
 
 /* The leaves that a lane has of its warp's tiles. */
-template <class Sum> struct cluster_leaves {
-    struct held_leaf<typename Sum::sample> tile[CLUSTER_TILES];
-};
-
-template <class Sum> struct cluster_sums {
-    typename Sum::sum tile[CLUSTER_TILES];
-};
+template <class Sum> using cluster_leaves = struct held_leaf<typename Sum::sample>[CLUSTER_TILES];
 
 /* The part of a row that this thread block has. */
 DEVICE struct scan_item cluster_item_at(const struct cluster_plan &plan, uint64_t row)
@@ -90,7 +84,7 @@ DEVICE void cluster_fetch(const struct cluster_plan &plan, const struct scan_ite
 
 template <class Sum>
 DEVICE void cluster_read(const struct cluster_plan &plan, const struct scan_item *item, const uint4 *buffer,
-                         struct cluster_leaves<Sum> *leaves)
+                         cluster_leaves<Sum> leaves)
 {
     const int vec16 = (int)((uintptr_t)item->input / VEC16_BYTES % (ORDER_LEAF / 4)) + ORDER_LEAF / 4 * lane_index();
     float x[CLUSTER_TILES][ORDER_LEAF];
@@ -102,21 +96,21 @@ DEVICE void cluster_read(const struct cluster_plan &plan, const struct scan_item
     for (int t = 0; t < CLUSTER_TILES; t++) {
         leaf_pin(x[t]);
         leaf_decode(plan.scan.input_form, x[t]);
-        leaf_from_f32<Sum>(x[t], leaves->tile[t].x);
+        leaf_from_f32<Sum>(x[t], leaves[t].x);
     }
 }
 
 /* Inclusive prefixes of the totals of the leaves of a warp's tiles, as tiles_prefixes. */
 template <class Sum, bool Backward>
-DEVICE float cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int samples[],
-                              struct cluster_sums<Sum> *sums)
+DEVICE float cluster_prefixes(const cluster_leaves<Sum> leaves, const int samples[],
+                              typename Sum::sum sums[CLUSTER_TILES])
 {
     bool alone = false;
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++)
         alone |= Backward && samples[t] % ORDER_LEAF == 1;
     return tiles_prefixes<Sum, CLUSTER_TILES, Backward>(
-        leaves.tile, [&](int t) { return leaf_end_of<Sum, Backward>(samples[t]); }, alone, sums->tile,
+        leaves, [&](int t) { return leaf_end_of<Sum, Backward>(samples[t]); }, alone, sums,
         [&](auto sum, auto *totals) {
             kogge_stone<decltype(sum), Backward, CLUSTER_TILES>(totals, [&](int t) {
                 return group_last<decltype(sum)>((int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF));
@@ -144,52 +138,51 @@ template <class Sum, bool Backward, class Each> DEVICE void cluster_affine_tiles
 
 /* As cluster_prefixes. */
 template <class Sum, bool Backward>
-DEVICE void cluster_terms(const struct cluster_plan &plan, const struct cluster_leaves<Sum> &leaves,
-                          const int samples[], struct cluster_sums<Sum> *sums)
+DEVICE void cluster_terms(const struct cluster_plan &plan, const cluster_leaves<Sum> leaves, const int samples[],
+                          typename Sum::sum sums[CLUSTER_TILES])
 {
     using T = typename Sum::number;
     cluster_affine_tiles<Sum, Backward>(samples, [&](auto partial, int t, int last) {
-        sums->tile[t] = affine_leaf_total<T, Backward, decltype(partial)::value>(
-                            leaves.tile[t].x, affine_coefficient<T>(plan.powers), last)
-                            .term;
+        sums[t] = affine_leaf_total<T, Backward, decltype(partial)::value>(leaves[t].x,
+                                                                           affine_coefficient<T>(plan.powers), last)
+                      .term;
     });
 #pragma unroll
     for (int k = 0; k < AFFINE_STEPS; k++)
 #pragma unroll
         for (int t = 0; t < CLUSTER_TILES; t++)
-            sums->tile[t] =
-                level_of<Sum>(plan.powers)
-                    .template step<Backward>(sums->tile[t], k, (int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF) - 1);
+            sums[t] = level_of<Sum>(plan.powers)
+                          .template step<Backward>(sums[t], k, (int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF) - 1);
 }
 
 /* One pass over this thread block's part of a row. */
 template <class Sum, bool Backward, int Kind>
 DEVICE void cluster_pass(const struct cluster_plan &plan, cluster_tiles<Sum> *memory, const struct scan_item *item,
-                         int warp, unsigned number, struct cluster_leaves<Sum> *leaves)
+                         int warp, unsigned number, cluster_leaves<Sum> leaves)
 {
     const int first = cluster_rank() * plan.row.here;
-    struct cluster_sums<Sum> sums;
+    typename Sum::sum sums[CLUSTER_TILES];
     int samples[CLUSTER_TILES];
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
         samples[t] = tile_samples(item->length, cluster_tile(warp, t));
         if (samples[t] < ORDER_TILE && (Sum::has_identity || sum_by_f64<Sum>))
-            leaf_fill<Sum>(leaves->tile[t].x, samples[t]);
+            leaf_fill<Sum>(leaves[t].x, samples[t]);
     }
     const auto level = level_of<Sum>(plan.powers);
     float most = 0;
     if constexpr (sum_is_affine<Sum>)
-        cluster_terms<Sum, Backward>(plan, *leaves, samples, &sums);
+        cluster_terms<Sum, Backward>(plan, leaves, samples, sums);
     else
-        most = cluster_prefixes<Sum, Backward>(*leaves, samples, &sums);
+        most = cluster_prefixes<Sum, Backward>(leaves, samples, sums);
     carry<Sum> before[CLUSTER_TILES];
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
         const int there = (samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF;
-        const typename Sum::sum total = lane_value(sums.tile[t], Backward ? 0 : there - 1);
+        const typename Sum::sum total = lane_value(sums[t], Backward ? 0 : there - 1);
         if (samples[t] > 0)
             cluster_tell<Sum>(memory, plan.row, number, cluster_tile(warp, t), total);
-        before[t] = group_before<Sum, Backward>(sums.tile[t], group_last<Sum>(there));
+        before[t] = group_before<Sum, Backward>(sums[t], group_last<Sum>(there));
     }
     const auto factor = level.template factor<Backward>();
     cluster_tiles_scan<Sum, Backward>(memory, plan.row, number, warp, level.above());
@@ -202,22 +195,22 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, cluster_tiles<Sum> *me
         if constexpr (sum_is_affine<Sum>)
             continue;
         else
-            leaf_values_of<Sum, Backward, Kind>(leaves->tile[t].x, before[t], leaf_end_of<Sum, Backward>(samples[t]),
-                                                most, Kind);
+            leaf_values_of<Sum, Backward, Kind>(leaves[t].x, before[t], leaf_end_of<Sum, Backward>(samples[t]), most,
+                                                Kind);
         if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && start)
-            leaf_zero_first<Sum, Backward>(leaves->tile[t].x, item->length, tile, Sum::value(Sum::zero()));
+            leaf_zero_first<Sum, Backward>(leaves[t].x, item->length, tile, Sum::value(Sum::zero()));
     }
     if constexpr (sum_is_affine<Sum>)
         cluster_affine_tiles<Sum, Backward>(samples, [&](auto partial, int t, int last) {
             using T = typename Sum::number;
             affine_leaf_values<T, Backward, decltype(partial)::value, false>(
-                leaves->tile[t].x, affine_coefficient<T>(plan.powers), {before[t].sum, before[t].present}, last);
+                leaves[t].x, affine_coefficient<T>(plan.powers), {before[t].sum, before[t].present}, last);
         });
 }
 
 template <class Sum, int Kind>
 DEVICE void cluster_passes(const struct cluster_plan &plan, cluster_tiles<Sum> *memory, const struct scan_item *item,
-                           int warp, unsigned iteration, struct cluster_leaves<Sum> *leaves)
+                           int warp, unsigned iteration, cluster_leaves<Sum> leaves)
 {
 #pragma unroll 1
     for (int pass = 0;; pass++) {
@@ -230,7 +223,7 @@ DEVICE void cluster_passes(const struct cluster_plan &plan, cluster_tiles<Sum> *
             return;
 #pragma unroll
         for (int t = 0; t < CLUSTER_TILES; t++)
-            leaf_between_passes<Sum>(leaves->tile[t].x, plan.scan.intermediate_f32);
+            leaf_between_passes<Sum>(leaves[t].x, plan.scan.intermediate_f32);
     }
 }
 
@@ -268,15 +261,15 @@ __global__ void REGISTERS((cluster_registers<Sum>)) cluster_kernel(const __grid_
 
     for (unsigned iteration = 0; shared.items[iteration % ITEMS].length > 0; iteration++) {
         const struct scan_item *item = &shared.items[iteration % ITEMS];
-        struct cluster_leaves<Sum> leaves;
+        cluster_leaves<Sum> leaves;
         if (tile_samples(item->length, cluster_tile(warp, 0)) > 0)
             mbarrier_wait(&shared.arrived[warp], iteration % 2);
-        cluster_read<Sum>(plan, item, buffer, &leaves);
+        cluster_read<Sum>(plan, item, buffer, leaves);
         cluster_fetch<Sum>(plan, &shared.items[(iteration + 1) % ITEMS], warp, buffer, &shared.arrived[warp]);
-        cluster_passes<Sum, Kind>(plan, memory, item, warp, iteration, &leaves);
+        cluster_passes<Sum, Kind>(plan, memory, item, warp, iteration, leaves);
 #pragma unroll
         for (int t = 0; t < CLUSTER_TILES; t++)
-            scan_write<Sum, false>(plan.scan, item, cluster_tile(warp, t), stage, leaves.tile[t].x);
+            scan_write<Sum, false>(plan.scan, item, cluster_tile(warp, t), stage, leaves[t].x);
         if (threadIdx.x == 0)
             shared.items[(iteration + ITEMS_AHEAD) % ITEMS] = cluster_item_at(
                 plan, (blockIdx.x + (uint64_t)(iteration + ITEMS_AHEAD) * gridDim.x) / (unsigned)cluster_size());

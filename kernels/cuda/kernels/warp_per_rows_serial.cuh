@@ -151,7 +151,7 @@ DEVICE bool serial_tile_in_f64(const struct packed_rows &plan, const struct stre
     unsigned places[ORDER_LEAF / 4]; /* of whole vectors, in bytes: else they would be found anew */
 #pragma unroll
     for (int j = 0; j < ORDER_LEAF / 4; j++) {
-        places[j] = swizzle<float>(leaf.first / 4 + j) * VEC16_BYTES;
+        places[j] = swizzle(leaf.first / 4 + j) * VEC16_BYTES;
         pin(places[j]);
     }
     if (pass.whole_vectors)
@@ -162,7 +162,7 @@ DEVICE bool serial_tile_in_f64(const struct packed_rows &plan, const struct stre
         stretch_read(here, leaf.first, samples);
     float begin = samples[0];
     if (pass.backward)
-        begin = *staged_sample<float>(pass.vectors, serial_begin(pass, leaf));
+        begin = *staged_sample(pass.vectors, serial_begin(pass, leaf));
     const bool zero = leaf.number == 0 && __float_as_int(begin) == INT_MIN;
     serial_fill(plan, leaf, samples, 0.0f);
     leaf_from_f32<sum_f64>(samples, x);

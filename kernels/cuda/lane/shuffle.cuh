@@ -5,6 +5,7 @@
 #define KERNELS_CUDA_LANE_SHUFFLE_CUH
 
 #include <string.h>
+#include <type_traits>
 
 #include "kernels/cuda/lane/lane.cuh"
 #include "kernels/order1/f2.h"
@@ -59,19 +60,13 @@ template <class T> DEVICE T lane_get(T value, int lane)
     return value;
 }
 
-DEVICE float lane_value(float value, int lane)
+/* The same; of an f64 by the function that CUDA has for it, which some kernels do better with. */
+template <class T> DEVICE T lane_value(T value, int lane)
 {
-    return __shfl_sync(~0u, value, lane);
-}
-
-DEVICE double lane_value(double value, int lane)
-{
-    return __shfl_sync(~0u, value, lane);
-}
-
-DEVICE struct f2 lane_value(struct f2 value, int lane)
-{
-    return {__shfl_sync(~0u, value.high, lane), __shfl_sync(~0u, value.low, lane)};
+    if constexpr (std::is_same<T, double>::value)
+        return __shfl_sync(~0u, value, lane);
+    else
+        return lane_get(value, lane);
 }
 
 #endif

@@ -63,7 +63,8 @@ DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *ite
         leaf_encode<true>(plan.output_form, results.x);
     if constexpr (scan_has_bulk<Sum, Aligned>)
         if (plan.bulk) {
-            bulk_await<false>();
+            bulk_wait_read();
+            __syncwarp();
             tile_write_bulk(stage, item->output, item->length, warp, results.x);
             return;
         }

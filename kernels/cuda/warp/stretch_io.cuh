@@ -29,7 +29,7 @@ DEVICE void stretch_turn(bool backward, float x[4])
 /* The vector `j` from the one that a leaf begins in, in the order of a pass. */
 DEVICE uint4 *stretch_vec16(const struct stretch &pass, int begin, int j)
 {
-    return &pass.vectors[swizzle<float>(begin / 4 + (pass.backward ? -j : j))];
+    return &pass.vectors[swizzle(begin / 4 + (pass.backward ? -j : j))];
 }
 
 DEVICE void stretch_get(const struct stretch &pass, int begin, int j, float x[4])

@@ -27,22 +27,19 @@
 #define TILE_SMEM    (TILE_VECTORS + LINE_VECTORS)
 #define LINE_VECTORS 8 /* vectors of a line of device memory, 128 bytes */
 
-/*
- * The place in a tile of a vector of results of type T, or of f32 samples. The vectors of a leaf, 4 of f32 or 8 of f64,
- * change places with each other, differently in neighbouring leaves. The pattern repeats after SWIZZLE_PERIOD vectors.
- */
-#define SWIZZLE_PERIOD(T) (8 * (int)sizeof(T))
+/* The place in a tile of a vector of samples or results. The four vectors of a leaf change places with each other,
+ * differently in neighbouring leaves. The pattern repeats after SWIZZLE_PERIOD vectors. */
+#define SWIZZLE_PERIOD 32
 
-template <class T> DEVICE int swizzle(int vec16)
+DEVICE int swizzle(int vec16)
 {
-    return vec16 ^ ((vec16 >> 3) & (sizeof(T) - 1));
+    return vec16 ^ ((vec16 >> 3) & (sizeof(float) - 1));
 }
 
 /* Sample `index` of a tile in shared memory. */
-template <class T> DEVICE T *staged_sample(const uint4 *tile, unsigned index)
+DEVICE float *staged_sample(const uint4 *tile, unsigned index)
 {
-    const unsigned per_vector = VEC16_BYTES / sizeof(T);
-    return (T *)(tile + swizzle<T>(index / per_vector)) + index % per_vector;
+    return (float *)(tile + swizzle(index / 4)) + index % 4;
 }
 
 /*
@@ -53,7 +50,7 @@ template <class T> DEVICE T *staged_sample(const uint4 *tile, unsigned index)
  */
 template <bool Settled> DEVICE unsigned leaf_swizzle(int leaf)
 {
-    unsigned offset = swizzle<float>(ORDER_LEAF / 4 * leaf) * VEC16_BYTES;
+    unsigned offset = swizzle(ORDER_LEAF / 4 * leaf) * VEC16_BYTES;
     if (Settled)
         pin(offset);
     return offset;
@@ -83,20 +80,20 @@ DEVICE void fetch_vectors(uint4 *tile, const char *source, int shift, int count)
 {
     int lane = lane_index(), end = shift + count;
     source = settled(source - shift * 4 + lane * VEC16_BYTES);
-    uint4 *vec16 = tile + swizzle<float>(lane);
+    uint4 *vec16 = tile + swizzle(lane);
     if (count == ORDER_TILE) {
 #pragma unroll
-        for (int k = 0; k < TILE_VECTORS; k += SWIZZLE_PERIOD(float))
+        for (int k = 0; k < TILE_VECTORS; k += SWIZZLE_PERIOD)
             __pipeline_memcpy_async(vec16 + k, source + k * VEC16_BYTES, VEC16_BYTES);
     } else {
 #pragma unroll
-        for (int k = 0; k < TILE_VECTORS; k += SWIZZLE_PERIOD(float))
+        for (int k = 0; k < TILE_VECTORS; k += SWIZZLE_PERIOD)
             if (k + lane < end / 4)
                 __pipeline_memcpy_async(vec16 + k, source + k * VEC16_BYTES, VEC16_BYTES);
     }
     if (end % 4 != 0 && lane == end / 4 % WARP) {
         int last = end / 4;
-        vec16_fetch(tile + swizzle<float>(last), source + (last - lane) * VEC16_BYTES, end % 4 * 4);
+        vec16_fetch(tile + swizzle(last), source + (last - lane) * VEC16_BYTES, end % 4 * 4);
     }
 }
 
@@ -106,9 +103,9 @@ DEVICE void fetch_vectors_inside(uint4 *tile, const char *source, int shift)
 {
     const int lane = lane_index();
     source = settled(source - shift * 4 + lane * VEC16_BYTES);
-    uint4 *vec16 = tile + swizzle<float>(lane);
+    uint4 *vec16 = tile + swizzle(lane);
 #pragma unroll
-    for (int k = 0; k <= TILE_VECTORS; k += SWIZZLE_PERIOD(float))
+    for (int k = 0; k <= TILE_VECTORS; k += SWIZZLE_PERIOD)
         if (k < TILE_VECTORS || lane == 0)
             __pipeline_memcpy_async(vec16 + k, source + k * VEC16_BYTES, VEC16_BYTES);
 }
@@ -147,13 +144,13 @@ template <int Tiles, int Full = Tiles - 1> DEVICE void fetch_lines(uint4 *tile, 
     const struct line_vectors at = line_vectors_of(source, count);
     const int lane = lane_index();
     source = settled(source - shift_of<float>(source) * 4 + (lane - at.first) * VEC16_BYTES);
-    uint4 *vec16 = tile + swizzle<float>(lane);
+    uint4 *vec16 = tile + swizzle(lane);
 #pragma unroll
     for (int k = 0; k <= Tiles * TILE_VECTORS; k += WARP)
         if ((k > 0 || lane >= at.first) && (k + WARP <= Full * TILE_VECTORS || k + lane < at.end))
             __pipeline_memcpy_async(vec16 + k, source + k * VEC16_BYTES, VEC16_BYTES);
     if (at.rest > 0 && lane == at.end % WARP)
-        vec16_fetch(tile + swizzle<float>(at.end), source + (at.end - lane) * VEC16_BYTES, at.rest * 4);
+        vec16_fetch(tile + swizzle(at.end), source + (at.end - lane) * VEC16_BYTES, at.rest * 4);
 }
 
 DEVICE void vec16_get(const uint4 *vec16, float x[4])
@@ -165,7 +162,7 @@ DEVICE void vec16_get(const uint4 *vec16, float x[4])
     x[3] = __uint_as_float(words.w);
 }
 
-template <class T> DEVICE void vec16_put(uint4 *vec16, const T x[])
+DEVICE void vec16_put(uint4 *vec16, const float x[4])
 {
     uint4 words;
     memcpy(&words, x, sizeof(words));
@@ -198,7 +195,7 @@ DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
 {
     float from[ORDER_LEAF + 4];
     leaf_read<Settled>(tile, from);
-    vec16_get(&tile[swizzle<float>(4 * lane_index() + 4)], &from[ORDER_LEAF]);
+    vec16_get(&tile[swizzle(4 * lane_index() + 4)], &from[ORDER_LEAF]);
     if (shift == 0)
         leaf_shift_down<0, Apart>(from, x);
     else if (shift == 1)
@@ -215,12 +212,12 @@ DEVICE void leaf_read_at(const uint4 *vectors, int first, int shift, float x[ORD
     float from[ORDER_LEAF + 4];
 #pragma unroll
     for (int j = 0; j < ORDER_LEAF / 4; j++)
-        vec16_get(&vectors[swizzle<float>(first + j)], &from[4 * j]);
+        vec16_get(&vectors[swizzle(first + j)], &from[4 * j]);
     if (shift == 0) {
         leaf_shift_down<0>(from, x);
         return;
     }
-    vec16_get(&vectors[swizzle<float>(first + ORDER_LEAF / 4)], &from[ORDER_LEAF]);
+    vec16_get(&vectors[swizzle(first + ORDER_LEAF / 4)], &from[ORDER_LEAF]);
     if (shift == 1)
         leaf_shift_down<1>(from, x);
     else if (shift == 2)
@@ -252,8 +249,7 @@ DEVICE int stage_word(int index, int lines)
  */
 template <int Slots> DEVICE void drain_words(const uint4 *stage, char *target, int count)
 {
-    const int lines = Slots / LINE_VECTORS, line = LINE_VECTORS * VEC16_BYTES,
-              period = SWIZZLE_PERIOD(float) / LINE_VECTORS;
+    const int lines = Slots / LINE_VECTORS, line = LINE_VECTORS * VEC16_BYTES, period = SWIZZLE_PERIOD / LINE_VECTORS;
     const int first = lane_index() - (int)((uintptr_t)target % line / 4);
     const char *from = (const char *)stage;
     __builtin_assume(__isGlobal(target));
@@ -277,19 +273,9 @@ template <int Slots> DEVICE void drain_words(const uint4 *stage, char *target, i
     }
 }
 
-/* Ends when this warp's stage has been read; `Done`: when all that it had written is. */
-template <bool Done> DEVICE void bulk_await()
-{
-    if (Done)
-        bulk_wait_written();
-    else
-        bulk_wait_read();
-    __syncwarp();
-}
-
 /*
  * Writes f32 results that begin with a vector, as tile_write does: the engine copies them, from a stage that has them
- * in order and is not to be touched until bulk_await.
+ * in order and is not to be touched before bulk_wait_read.
  */
 DEVICE void tile_write_bulk(uint4 *stage, char *target, int length, int warp, const float x[ORDER_LEAF])
 {
@@ -325,7 +311,7 @@ DEVICE void packed_drain_edges(float *vectors, int shift, int count, const float
 template <int Slots> DEVICE void drain_vectors(const uint4 *stage, char *target, int begin, int end)
 {
     const int lane = lane_index();
-    const uint4 *source = stage + swizzle<float>(lane);
+    const uint4 *source = stage + swizzle(lane);
     char *vec16 = settled(target + lane * VEC16_BYTES);
     __builtin_assume(__isGlobal(vec16));
 #pragma unroll
@@ -341,8 +327,7 @@ DEVICE void packed_drain(const uint4 *tile, char *target, int shift, int count)
     target -= shift * 4;
     drain_vectors<TILE_VECTORS>(tile, target, shift > 0, end);
     if (shift > 0 || (shift + count) % 4 > 0)
-        packed_drain_edges((float *)target, shift, count, (const float *)tile,
-                           (const float *)(tile + swizzle<float>(end)));
+        packed_drain_edges((float *)target, shift, count, (const float *)tile, (const float *)(tile + swizzle(end)));
 }
 
 /* Writes the vectors of at least Full tiles and at most Tiles that lie where `at` says; those that are shared with
@@ -353,7 +338,7 @@ DEVICE void drain_lines_at(const uint4 *vectors, char *target, struct line_vecto
     const int lane = lane_index(), shift = shift_of<float>(target), begin = at.first + (shift > 0);
     char *line = target - shift * 4 - at.first * VEC16_BYTES;
     char *vec16 = settled(line + lane * VEC16_BYTES);
-    const uint4 *source = vectors + swizzle<float>(lane);
+    const uint4 *source = vectors + swizzle(lane);
     __builtin_assume(__isGlobal(vec16));
 #pragma unroll
     for (int k = 0; k <= Tiles * TILE_VECTORS; k += WARP)
@@ -361,8 +346,7 @@ DEVICE void drain_lines_at(const uint4 *vectors, char *target, struct line_vecto
             *(uint4 *)(vec16 + k * VEC16_BYTES) = source[k];
     if (shift > 0 || at.rest > 0)
         packed_drain_edges((float *)(line + at.first * VEC16_BYTES), shift, count,
-                           (const float *)(vectors + swizzle<float>(at.first)),
-                           (const float *)(vectors + swizzle<float>(at.end)));
+                           (const float *)(vectors + swizzle(at.first)), (const float *)(vectors + swizzle(at.end)));
 }
 
 /* The same from the start of a line on. */
@@ -379,7 +363,7 @@ DEVICE void packed_read(uint4 *tile, int first, float x[ORDER_LEAF])
 {
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = *staged_sample<float>(tile, first + i);
+        x[i] = *staged_sample(tile, first + i);
 }
 
 /* Writes the `samples` first results of a leaf to there. */
@@ -388,7 +372,7 @@ DEVICE void packed_write(uint4 *tile, int first, int samples, const float x[ORDE
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         if (i < samples)
-            *staged_sample<float>(tile, first + i) = x[i];
+            *staged_sample(tile, first + i) = x[i];
 }
 
 /* Moves results one place up, as often as it takes for vectors to hold what they hold in device memory. Those that
@@ -459,7 +443,7 @@ DEVICE void tile_write(uint4 *stage, char *target, int length, int warp, struct 
             float *rest = (float *)(to + last * VEC16_BYTES);
             __builtin_assume(__isGlobal(rest));
             if (last >= (round == 0 && shift > 0) && last < Slots && lane < end % 4)
-                rest[lane] = ((const float *)(stage + swizzle<float>(last)))[lane];
+                rest[lane] = ((const float *)(stage + swizzle(last)))[lane];
         }
         __syncwarp();
     }
@@ -470,13 +454,12 @@ template <int Tiles>
 DEVICE void tiles_write(uint4 *vectors, char *target, int length, struct held_leaf<float> leaves[Tiles])
 {
     const int shift = shift_of<float>(target), first = vectors_in_line(target) + ORDER_LEAF / 4 * lane_index();
-    tiles_shift_up<Tiles>(leaves, shift,
-                          (float *)(vectors + swizzle<float>(vectors_in_line(target) + Tiles * TILE_VECTORS)));
+    tiles_shift_up<Tiles>(leaves, shift, (float *)(vectors + swizzle(vectors_in_line(target) + Tiles * TILE_VECTORS)));
 #pragma unroll
     for (int j = 0; j < ORDER_LEAF / 4; j++)
 #pragma unroll
         for (int t = 0; t < Tiles; t++)
-            vec16_put(&vectors[swizzle<float>(first + j) + t * TILE_VECTORS], &leaves[t].x[4 * j]);
+            vec16_put(&vectors[swizzle(first + j) + t * TILE_VECTORS], &leaves[t].x[4 * j]);
     __syncwarp();
     drain_lines<Tiles, Tiles - 1>(vectors, target, length);
     __syncwarp();
