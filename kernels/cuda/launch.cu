@@ -25,6 +25,21 @@ static __device__ const int code_capability = __CUDA_ARCH__ / 10;
 static __device__ const int code_capability = 0;
 #endif
 
+/* Finds the driver's function that makes tensor maps. */
+static cudaError_t encode_find(void **encode)
+{
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+    cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", encode, 12000, cudaEnableDefault, &found);
+#else
+    cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", encode, cudaEnableDefault, &found);
+#endif
+    if (!error && found != cudaDriverEntryPointSuccess)
+        error = cudaErrorNotSupported;
+    return error;
+}
+
 cudaError_t scan_device_find(struct scan_device *device)
 {
     int major = 0, minor = 0, cooperative = 0, clusters = 0;
@@ -47,22 +62,10 @@ cudaError_t scan_device_find(struct scan_device *device)
     if (!error)
         error = cudaMemcpyFromSymbol(&device->code, code_capability, sizeof(device->code));
     device->clusters = clusters && device->code >= 90;
+    if (!error && device->code >= 90)
+        error = encode_find(&device->encode);
     if (!error)
         error = cudaGetSymbolAddress((void **)&device->queues, stream_queues);
-    return scan_cleared(error);
-}
-
-cudaError_t scan_encode_find(void **encode)
-{
-    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-    cudaError_t error =
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", encode, 12000, cudaEnableDefault, &found);
-#else
-    cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", encode, cudaEnableDefault, &found);
-#endif
-    if (!error && found != cudaDriverEntryPointSuccess)
-        error = cudaErrorNotSupported;
     return scan_cleared(error);
 }
 
@@ -121,14 +124,11 @@ cudaError_t scan_kernel_load_resident(const void *kernel, int threads, size_t sh
     return error ? error : scan_kernel_resident(kernel, threads, shared_bytes, resident);
 }
 
-cudaError_t scan_kernel_load_most(const void *kernel, int shared_max, size_t *shared_bytes)
+cudaError_t scan_kernel_load_most(const struct scan_device *device, const void *kernel)
 {
     struct cudaFuncAttributes attributes;
-    cudaError_t error = scan_cleared(cudaFuncGetAttributes(&attributes, kernel));
-    if (error)
-        return error;
-    *shared_bytes = (size_t)shared_max - attributes.sharedSizeBytes;
-    return scan_kernel_share(kernel, *shared_bytes);
+    const cudaError_t error = scan_cleared(cudaFuncGetAttributes(&attributes, kernel));
+    return error ? error : scan_kernel_share(kernel, (size_t)device->shared_max - attributes.sharedSizeBytes);
 }
 
 cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_bytes, int *resident)
@@ -196,10 +196,16 @@ struct cluster_launch {
 };
 
 cudaError_t scan_clusters_resident(const void *kernel, struct instance_cluster shape, size_t shared_bytes,
-                                   int *clusters)
+                                   struct scan_cluster_room *room)
 {
     const struct cluster_launch launch(shape, shared_bytes, SCAN_GRID_MAX / shape.size, false, NULL);
-    return scan_cleared(cudaOccupancyMaxActiveClusters(clusters, kernel, &launch.config));
+    int clusters = 0;
+    if (room->shape.size == shape.size && room->shape.warps == shape.warps && room->shared_bytes == shared_bytes)
+        return cudaSuccess;
+    const cudaError_t error = scan_cleared(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch.config));
+    if (!error)
+        *room = {shape, shared_bytes, clusters};
+    return error;
 }
 
 cudaError_t scan_clusters_launch(const void *kernel, struct instance_cluster shape, size_t shared_bytes,

@@ -29,6 +29,7 @@ struct work_queue;
 struct scan_device : select_device {
     int id;
     struct work_queue *queues; /* in its memory */
+    void *encode;              /* of code of 9.0 or later: the driver's function that makes tensor maps */
     struct streams streams;
 };
 
@@ -37,9 +38,6 @@ cudaError_t scan_device_find(struct scan_device *device);
 /* Instances of a kernel for sums, by accumulator and kind; and which of them a rule takes. */
 #define SCAN_SUMS 6
 int scan_sum_number(const struct scan_rule *rule);
-
-/* The driver's function that makes tensor maps. */
-cudaError_t scan_encode_find(void **encode);
 
 /* The progress for a stream's next launch, of thread blocks of so many warps; NULL where it is not worth its atomic
  * operations. */
@@ -58,10 +56,10 @@ cudaError_t scan_work_queue_of(struct scan_device *device, cudaStream_t stream, 
 cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
 
 /* Load a kernel; one that always has so many threads and bytes of dynamic shared memory, and find how many are
- * resident; one that may have all the shared memory that a thread block can, and say how much that is. */
+ * resident; one that may have all the shared memory that a thread block can. */
 cudaError_t scan_kernel_load(const void *kernel);
 cudaError_t scan_kernel_load_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
-cudaError_t scan_kernel_load_most(const void *kernel, int shared_max, size_t *shared_bytes);
+cudaError_t scan_kernel_load_most(const struct scan_device *device, const void *kernel);
 
 /* Sets the most shared memory of a kernel whose shared memory varies. */
 cudaError_t scan_kernel_share(const void *kernel, size_t shared_bytes);
@@ -87,9 +85,16 @@ cudaError_t scan_resident_load(const struct scan_device *device, struct scan_res
 cudaError_t scan_resident_launch(struct scan_device *device, const struct scan_resident_kernel *kernel, void *plan,
                                  struct work_queue **queue, uint64_t rows, int at_once, cudaStream_t stream);
 
-/* Clusters of a kernel that are resident together, and a launch of them; `together`: all at once. */
+/* The clusters of a kernel that were resident together when it was last asked for. */
+struct scan_cluster_room {
+    struct instance_cluster shape;
+    size_t shared_bytes;
+    int clusters;
+};
+
+/* Finds how many are, and launches them; `together`: all at once. */
 cudaError_t scan_clusters_resident(const void *kernel, struct instance_cluster shape, size_t shared_bytes,
-                                   int *clusters);
+                                   struct scan_cluster_room *room);
 cudaError_t scan_clusters_launch(const void *kernel, struct instance_cluster shape, size_t shared_bytes,
                                  uint64_t clusters, bool together, void *plan, cudaStream_t stream);
 

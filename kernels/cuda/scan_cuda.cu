@@ -166,8 +166,8 @@ static cudaError_t sorted_run(const struct scan_call *call, uint64_t first, uint
     if (!error && sorted.longs.item_count > 0 && shared_longest(call) > ORDER_BLOCK)
         error = items_run(call, ORDER_BLOCK, &sorted.longs, sorted.sums);
     for (int kind = 0; kind < BY_LENGTH_CLASSES && !error; kind++)
-        if (call->rows->length > scan_by_length_longest(kind + 1) && sorted.classes[kind].item_count > 0)
-            error = items_run(call, scan_by_length_longest(kind), &sorted.classes[kind], NULL);
+        if (call->rows->length > by_length_longest(kind + 1) && sorted.classes[kind].item_count > 0)
+            error = items_run(call, by_length_longest(kind), &sorted.classes[kind], NULL);
     return error;
 }
 

@@ -92,11 +92,10 @@ cudaError_t scan_affine_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < SCAN_AFFINES && !error; i++) {
-        size_t shared_bytes;
         if (kernel_of(i))
             error = scan_kernel_load(kernel_of(i));
         if (ahead_of(i) && !error)
-            error = scan_kernel_load_most(ahead_of(i), device->shared_max, &shared_bytes);
+            error = scan_kernel_load_most(device, ahead_of(i));
     }
     for (int i = 0; i < AFFINE_ACCUMULATORS && !error; i++)
         error = scan_spine_load(&all_spines[i]);

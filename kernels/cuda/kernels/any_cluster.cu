@@ -51,37 +51,17 @@ static int number_of(const struct scan_rule *rule, bool is_long)
     return instance_is_short(rule) ? ANY_CLUSTER_SHORT + (int)rule->op : scan_any_layout_number(rule);
 }
 
-/* The clusters that were resident together when a kernel was last asked for. */
-static struct any_cluster_room {
-    struct instance_cluster shape;
-    size_t shared_bytes;
-    int clusters;
-} rooms[SCAN_DEVICES_MAX][ANY_CLUSTERS];
+static struct scan_cluster_room rooms[SCAN_DEVICES_MAX][ANY_CLUSTERS];
 
 cudaError_t scan_any_cluster_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < ANY_CLUSTERS && device->clusters && !error; i++) {
-        size_t shared_bytes;
-        error = scan_kernel_load_most(any_clusters[i].kernel, device->shared_max, &shared_bytes);
+        error = scan_kernel_load_most(device, any_clusters[i].kernel);
         if (!error)
             error = scan_cleared(
                 cudaFuncSetAttribute(any_clusters[i].kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
     }
-    return error;
-}
-
-static cudaError_t room_find(struct any_cluster_room *room, const void *kernel, struct instance_cluster shape,
-                             size_t shared_bytes)
-{
-    const bool known =
-        room->shape.size == shape.size && room->shape.warps == shape.warps && room->shared_bytes == shared_bytes;
-    int clusters = 0;
-    if (known)
-        return cudaSuccess;
-    const cudaError_t error = scan_clusters_resident(kernel, shape, shared_bytes, &clusters);
-    if (!error)
-        *room = {shape, shared_bytes, clusters};
     return error;
 }
 
@@ -125,14 +105,14 @@ cudaError_t scan_any_cluster(const struct scan_call *call)
     const struct scan_rule *rule = &call->rows->rule;
     const int number = number_of(rule, is_long);
     const struct any_cluster *any = &any_clusters[number];
-    struct any_cluster_room *room = &rooms[call->device->id][number];
+    struct scan_cluster_room *room = &rooms[call->device->id][number];
     const struct instance_cluster shape =
         is_long ? instance_any_grid_of(rule) : instance_any_cluster_of(rule, scan_tiles(call->plan.length));
     const int warps = is_long ? shape.warps - 1 : shape.warps; /* one looks back */
     struct any_cluster_plan plan = plan_of(call, any, warps);
     const size_t shared_bytes =
         (size_t)warps * plan.any.scan.smem * VEC16_BYTES + CLUSTER_TILES_BYTES(plan.row.blocks, any->sum_bytes);
-    cudaError_t error = room_find(room, any->kernel, shape, shared_bytes);
+    cudaError_t error = scan_clusters_resident(any->kernel, shape, shared_bytes, room);
     const uint64_t least = is_long && call->plan.pass_count > 1 ? call->plan.blocks : 1;
     if (!error && (uint64_t)room->clusters < least)
         error = SCAN_NO_ROOM;

@@ -47,12 +47,6 @@ static const struct any_layout *any_of(const struct scan_rule *rule)
     return &any_layouts[scan_any_layout_number(rule)];
 }
 
-/* The kernel that adds up f64, for means. */
-static const struct any_layout *any_of_mean(void)
-{
-    return &any_layouts[ANY_F64 + SCAND_OPERATOR_SUM];
-}
-
 const struct scan_spine *scan_any_layout_spine(const struct scan_rule *rule)
 {
     return &any_of(rule)->spine;
@@ -62,10 +56,10 @@ const struct scan_spine *scan_any_layout_spine(const struct scan_rule *rule)
  * samples. */
 static cudaError_t kernel_load(const struct scan_device *device, const void *kernel)
 {
-    size_t shared_bytes = 0;
-    const cudaError_t error = scan_kernel_load_most(kernel, device->shared_max, &shared_bytes);
-    assert(error || shared_bytes + SELECT_DECLARED_BYTES >= (size_t)device->shared_max);
-    return error;
+    struct cudaFuncAttributes attributes = {};
+    const cudaError_t error = scan_cleared(cudaFuncGetAttributes(&attributes, kernel));
+    assert(attributes.sharedSizeBytes <= SELECT_DECLARED_BYTES);
+    return error ? error : scan_kernel_load_most(device, kernel);
 }
 
 cudaError_t scan_any_layout_load(struct scan_device *device)
@@ -156,7 +150,7 @@ cudaError_t scan_any_layout_together(const struct scan_part *parts, unsigned cou
 /* Queues the totals of the rows' blocks first, and then those of the levels above; or one range of them. */
 static cudaError_t totals_make(const struct scan_call *call, const struct scan_plan *scan, double *totals)
 {
-    const struct any_layout *mean = any_of_mean();
+    const struct any_layout *mean = &any_layouts[ANY_F64 + SCAND_OPERATOR_SUM];
     const struct scan_range *range = call->range;
     struct any_plan plan = scan_any_layout_plan_of(&call->rows->rule, scan, NULL);
     cudaError_t error = cudaSuccess;

@@ -27,10 +27,9 @@ static size_t shared_bytes(const struct variant *variant, int warps, bool ahead)
 
 cudaError_t scan_block_per_row_load(struct scan_device *device)
 {
-    size_t most;
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < 2 * SCAN_SUMS && !error; i++)
-        error = scan_kernel_load_most(variants[i / SCAN_SUMS][i % SCAN_SUMS].kernel, device->shared_max, &most);
+        error = scan_kernel_load_most(device, variants[i / SCAN_SUMS][i % SCAN_SUMS].kernel);
     return error;
 }
 

@@ -17,11 +17,6 @@ struct lists {
 #define COUNTS    (BY_LENGTH_CLASSES + 2)
 #define LONG_ROWS (BY_LENGTH_CLASSES + 1)
 
-static __host__ __device__ constexpr uint64_t longest_of(int kind)
-{
-    return kind < BY_LENGTH_CLASSES ? ORDER_BLOCK >> kind : 0;
-}
-
 /* The class of a row, or LONG, or -1. */
 DEVICE int class_of(uint64_t length)
 {
@@ -30,7 +25,7 @@ DEVICE int class_of(uint64_t length)
     if (length > ORDER_BLOCK)
         return LONG;
     int kind = 0;
-    while (length <= longest_of(kind + 1))
+    while (length <= by_length_longest(kind + 1))
         kind++;
     return kind;
 }
@@ -72,11 +67,6 @@ cudaError_t scan_by_length_load(void)
     return scan_kernel_load((const void *)by_length_kernel);
 }
 
-uint64_t scan_by_length_longest(int kind)
-{
-    return longest_of(kind);
-}
-
 static uint64_t samples_of(const struct scan_rows *rows)
 {
     return rows->offsets[rows->row_count] - rows->offsets[0];
@@ -88,7 +78,7 @@ static uint64_t items_most(const struct scan_rows *rows, uint64_t count, int kin
 {
     if (kind == LONG)
         return rows->length > ORDER_BLOCK ? 2 * (samples_of(rows) / ORDER_BLOCK) : 0;
-    const uint64_t shorter = longest_of(kind + 1);
+    const uint64_t shorter = by_length_longest(kind + 1);
     return shorter > 0 ? scan_least(count, samples_of(rows) / shorter) : count;
 }
 

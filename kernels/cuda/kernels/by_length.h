@@ -31,7 +31,10 @@ struct by_length {
 cudaError_t scan_by_length_load(void);
 
 /* Samples that a row of a class has at most; 0 for BY_LENGTH_CLASSES. */
-uint64_t scan_by_length_longest(int kind);
+static __host__ __device__ constexpr uint64_t by_length_longest(int kind)
+{
+    return kind < BY_LENGTH_CLASSES ? ORDER_BLOCK >> kind : 0;
+}
 
 /* Bytes of workspace for up to `count` of these rows, if a sum takes so many. */
 uint64_t scan_by_length_bytes(const struct scan_rows *rows, uint64_t count, uint64_t sum_bytes);

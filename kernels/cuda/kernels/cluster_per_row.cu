@@ -40,44 +40,26 @@ static size_t shared_bytes(const struct cluster_variant *variant, struct instanc
     return shape.warps * variant->warp_bytes + CLUSTER_TILES_BYTES(blocks, variant->sum_bytes);
 }
 
-/* What is known of each device: the driver's function that makes tensor maps; and clusters that are resident together,
- * by variant, by size and by warps of a thread block. These are many numbers, of which
- * few are ever needed, so each is asked for when it is: -1 before. */
-static struct cluster_device {
-    void *encode;
-    int16_t resident[VARIANTS][CLUSTER_SIZE_MAX + 1][CLUSTER_WARPS + 1];
-} devices[SCAN_DEVICES_MAX];
+static struct scan_cluster_room rooms[SCAN_DEVICES_MAX][VARIANTS];
 
-static cudaError_t resident_find(struct cluster_device *cluster, int number, struct instance_cluster shape,
-                                 int *resident)
+static cudaError_t room_find(const struct scan_device *device, int number, struct instance_cluster shape)
 {
-    int16_t *known = &cluster->resident[number][shape.size][shape.warps];
-    cudaError_t error = cudaSuccess;
-    if (*known < 0) {
-        int found = 0;
-        error = scan_clusters_resident(variants[number].kernel, shape, shared_bytes(&variants[number], shape), &found);
-        *known = error ? -1 : (int16_t)found;
-    }
-    *resident = error ? 0 : *known;
-    return error;
+    const struct cluster_variant *variant = &variants[number];
+    return scan_clusters_resident(variant->kernel, shape, shared_bytes(variant, shape), &rooms[device->id][number]);
 }
 
 /* Says in `device` where that cannot run the kernels. */
 cudaError_t scan_cluster_per_row_load(struct scan_device *device)
 {
-    struct cluster_device *const cluster = &devices[device->id];
-    int resident = 0;
-    size_t shared_bytes;
-    memset(cluster->resident, -1, sizeof(cluster->resident));
+    cudaError_t error = cudaSuccess;
     if (!device->clusters)
-        return cudaSuccess;
-    cudaError_t error = scan_encode_find(&cluster->encode);
+        return error;
     for (int number = 0; number < VARIANTS && !error; number++)
         if (variants[number].kernel)
-            error = scan_kernel_load_most(variants[number].kernel, device->shared_max, &shared_bytes);
+            error = scan_kernel_load_most(device, variants[number].kernel);
     if (!error && device->shared_max >= SELECT_CLUSTER_BYTES)
-        error = resident_find(cluster, 0, {CLUSTER_SIZE_MAX, CLUSTER_WARPS}, &resident);
-    device->clusters = resident > 0;
+        error = room_find(device, 0, {CLUSTER_SIZE_MAX, CLUSTER_WARPS});
+    device->clusters = rooms[device->id][0].clusters > 0;
     return error;
 }
 
@@ -99,7 +81,6 @@ static cudaError_t map_input(void *encode, const struct scan_plan *scan, struct 
 
 cudaError_t scan_cluster_per_row(const struct scan_call *call)
 {
-    struct cluster_device *const cluster = &devices[call->device->id];
     const struct scan_plan *scan = &call->plan;
     const struct scan_rule *rule = &call->rows->rule;
     const bool affine = rule->op == SCAND_OPERATOR_AFFINE;
@@ -113,10 +94,10 @@ cudaError_t scan_cluster_per_row(const struct scan_call *call)
     const int tiles = (int)scan_tiles(scan->length);
     const struct instance_cluster shape = instance_cluster_of(tiles, CLUSTER_TILES, variant->warps, CLUSTER_SIZE_MAX);
     plan.row = {tiles, (int)scan->blocks, shape.warps * CLUSTER_TILES};
-    int resident;
-    cudaError_t error = resident_find(cluster, number, shape, &resident);
+    cudaError_t error = room_find(call->device, number, shape);
+    const int resident = rooms[call->device->id][number].clusters;
     if (!error)
-        error = resident > 0 ? map_input(cluster->encode, scan, &plan) : SCAN_NO_ROOM;
+        error = resident > 0 ? map_input(call->device->encode, scan, &plan) : SCAN_NO_ROOM;
     return error ? error
                  : scan_clusters_launch(variant->kernel, shape, shared_bytes(variant, shape),
                                         scan_least((uint64_t)resident, plan.scan.items), false, &plan, call->stream);

@@ -79,14 +79,25 @@ static uint64_t columns_of(const struct scan_rule *rule, const struct scan_plan 
     return strips_of(rule, plan) * (uint64_t)direct_columns(kernel_of(rule)->leaves);
 }
 
-/* Bytes of tile states of one pass. */
-static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
+/* Lays out the tile states of one pass, and returns what lies behind them. */
+static uintptr_t states_at(const struct scan_rule *rule, const struct scan_plan *plan, uintptr_t place,
+                           struct direct_states *states)
 {
     const uint64_t words = (uint64_t)kernel_of(rule)->sum_bytes / 4;
-    uint64_t members = scan_tiles(plan->length), sums = 0;
-    for (int level = 0; level < DIRECT_LEVELS; level++, members = scan_groups(members))
-        sums += members;
-    return columns_of(rule, plan) * sums * words * sizeof(tile_state);
+    uint64_t members = scan_tiles(plan->length);
+    states->columns = columns_of(rule, plan);
+    for (int level = 0; level < DIRECT_LEVELS; level++, members = scan_groups(members)) {
+        states->levels[level] = (tile_state *)place;
+        place += states->columns * members * words * sizeof(tile_state);
+    }
+    return place;
+}
+
+/* Bytes of them. */
+static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
+{
+    struct direct_states states;
+    return states_at(rule, plan, 0, &states);
 }
 
 /* Counters of at most three launches, each of which counts the items that are taken. */
@@ -98,19 +109,6 @@ uint64_t scan_columns_direct_workspace_bytes(const struct scan_rule *rule, const
         return 0;
     const struct scan_rule means = rule_of_means(rule);
     return COUNTERS_BYTES + rule->pass_count * state_bytes(rule, plan) + (rule->demean ? state_bytes(&means, plan) : 0);
-}
-
-/* Lays out the tile states of one pass, and returns what lies behind them. */
-static char *states_at(const struct scan_rule *rule, const struct scan_plan *scan, const struct direct_plan *plan,
-                       char *place, struct direct_states *states)
-{
-    const uint64_t words = (uint64_t)kernel_of(rule)->sum_bytes / 4;
-    states->columns = columns_of(rule, scan);
-    for (int level = 0; level < DIRECT_LEVELS; level++) {
-        states->levels[level] = (tile_state *)place;
-        place += states->columns * plan->members[level] * words * sizeof(tile_state);
-    }
-    return place;
 }
 
 /* Counts the strips and items of a rule's launches. */
@@ -159,12 +157,12 @@ static struct direct_plan plan_of(const struct scan_rule *rule, const struct sca
         plan.levels += level == 0 || plan.members[level - 1] > ORDER_FAN;
     }
     plan.taken = (unsigned *)workspace;
-    char *place = (char *)workspace + COUNTERS_BYTES;
+    uintptr_t place = (uintptr_t)workspace + COUNTERS_BYTES;
     for (int pass = scan->pass_count - 1; pass >= 0; pass--)
-        place = states_at(rule, scan, &plan, place, &plan.states[pass]);
+        place = states_at(rule, scan, place, &plan.states[pass]);
     const struct scan_rule means = rule_of_means(rule);
     if (rule->demean)
-        states_at(&means, scan, &plan, place, &plan.means);
+        states_at(&means, scan, place, &plan.means);
     return plan;
 }
 

@@ -25,23 +25,17 @@ static const struct kernels list[] = {kernels_by<sum_f32, float>(),    kernels_b
                                       kernels_by<sum_f2, float>(),     kernels_by<sum_f32, uint16_t>(),
                                       kernels_by<sum_f64, uint16_t>(), kernels_by<sum_f2, uint16_t>()};
 
-/* The driver's function that makes tensor maps, of each device; NULL: it cannot run these kernels. */
-static void *encodes[SCAN_DEVICES_MAX];
-
 cudaError_t scan_columns_tma_load(struct scan_device *device)
 {
-    void *encode;
+    cudaError_t error = cudaSuccess;
     if (device->code < 90 || device->shared_max < SELECT_COLUMNS_TMA_BYTES)
         return cudaSuccess;
-    cudaError_t error = scan_encode_find(&encode);
     for (const struct kernels &kernels : list) {
         if (!error)
             error = scan_kernel_share(kernels.totals, kernels.totals_bytes);
         if (!error)
             error = scan_kernel_share(kernels.values, kernels.values_bytes);
     }
-    if (!error)
-        encodes[device->id] = encode;
     return error;
 }
 
@@ -120,7 +114,7 @@ cudaError_t scan_columns_tma(const struct scan_call *call)
 {
     const struct scan_rule *rule = &call->rows->rule;
     const struct scan_plan *scan = &call->plan;
-    void *const encode = encodes[call->device->id];
+    void *const encode = call->device->encode;
     const cudaStream_t stream = call->stream;
     struct tma_plan plan = plan_of(rule, scan, call->workspace);
     CUtensorMap input, output;

@@ -7,17 +7,11 @@
 static const void *const kernels[2][SCAN_SUMS] = {{SUM_RULES(X, false)}, {SUM_RULES(X, true)}};
 #undef X
 
-static size_t shared_bytes(int length)
-{
-    return (size_t)THREAD_PER_ROW_WARPS * THREAD_PER_ROW_SMEM(length) * VEC16_BYTES;
-}
-
 cudaError_t scan_thread_per_row_load(struct scan_device *device)
 {
-    size_t most;
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < 2 * SCAN_SUMS && !error; i++)
-        error = scan_kernel_load_most(kernels[i / SCAN_SUMS][i % SCAN_SUMS], device->shared_max, &most);
+        error = scan_kernel_load_most(device, kernels[i / SCAN_SUMS][i % SCAN_SUMS]);
     return error;
 }
 
@@ -25,7 +19,7 @@ cudaError_t scan_thread_per_row(const struct scan_call *call)
 {
     struct packed_rows plan = packed_rows_of(&call->plan);
     const void *const kernel = kernels[plan.length <= ORDER_LEAF][scan_sum_number(&call->rows->rule)];
-    const size_t bytes = shared_bytes(plan.length);
+    const size_t bytes = (size_t)THREAD_PER_ROW_WARPS * THREAD_PER_ROW_SMEM(plan.length) * VEC16_BYTES;
     plan.rows_at_once = THREAD_PER_ROW_ROWS(plan.length);
     int resident = 0;
     const cudaError_t error = scan_kernel_resident(kernel, THREAD_PER_ROW_WARPS * WARP, bytes, &resident);
