@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "kernels/cuda/scan_cuda.h"
-#include "kernels/cuda/select/device.h"
 #include "kernels/cuda/select/instance.h"
+#include "kernels/cuda/select/select.h"
 #include "kernels/cuda/streams.h"
 #include "kernels/order1/dtypes.h"
 

@@ -224,7 +224,7 @@ int scan_cuda_by(const struct scan_choice *choice, const struct scan_rows *rows,
         return error;
     const struct select_device *base = call.device;
     const struct select_device device = choice->capability ? select_device_as(base, choice->capability) : *base;
-    return choice->path == SCAN_BY_TABLE ? select_run(rows, &call.plan, &device, path_try, &call)
+    return choice->path == SCAN_BY_TABLE ? select_run(rows, &call.plan, &device, false, path_try, &call)
                                          : select_run_path(choice->path, rows, &call.plan, &device, path_try, &call);
 }
 
@@ -283,6 +283,6 @@ int scan_cuda_range(const struct scan_rows *rows, uint64_t row, uint64_t blocks,
     const cudaError_t error = call_init(&call, &alone, first, 1, &range, workspace, stream);
     if (error)
         return error;
-    const int result = select_run_ranges(&alone, &call.plan, call.device, path_try, &call);
+    const int result = select_run(&alone, &call.plan, call.device, true, path_try, &call);
     return result == SCAN_NO_ROOM ? cudaErrorNotSupported : result;
 }

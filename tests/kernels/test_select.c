@@ -397,7 +397,7 @@ static void check_ranges(int line, struct rows r, const struct select_device *de
     const struct scan_rows rows = rows_of(r);
     const struct scan_plan plan = scan_plan_of(&rows, 0, 1);
     enum select_path path = SELECT_PATH_COUNT;
-    select_run_ranges(&rows, &plan, device, take_path, &path);
+    select_run(&rows, &plan, device, true, take_path, &path);
     if (path != expected) {
         fprintf(stderr, "%s:%d: %s, not %s\n", __FILE__, line, select_word(path), select_word(expected));
         check_failures++;
@@ -499,7 +499,7 @@ static struct tries tries_of(struct rows r, int full, int *result)
     const struct scan_rows rows = rows_of(r);
     const struct scan_plan plan = scan_plan_of(&rows, 0, r.many ? 2 * 132 * 32 : 100);
     struct tries tries = {.full = full};
-    *result = select_run(&rows, &plan, &h200, try_path, &tries);
+    *result = select_run(&rows, &plan, &h200, false, try_path, &tries);
     return tries;
 }
 

@@ -162,11 +162,6 @@ uint64_t scan_plan_boxes(const struct scan_plan *plan)
     return plan->items / plan->blocks / columns * scan_parts(columns, SCAN_BOX);
 }
 
-uint64_t scan_plan_direct_strips(const struct scan_plan *plan)
-{
-    return scan_parts(plan->items / plan->blocks, SCAN_DIRECT_COLUMNS);
-}
-
 struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count)
 {
     const struct scan_rule *rule = &rows->rule;

@@ -107,7 +107,6 @@ uint64_t scan_plan_boxes(const struct scan_plan *plan);
 /* The strips of columns_direct, of which each is of as many rows in a row, and the levels of a column that it has. */
 #define SCAN_DIRECT_COLUMNS 16
 #define SCAN_DIRECT_LEVELS  3
-uint64_t scan_plan_direct_strips(const struct scan_plan *plan);
 
 /* Parts of so many, of which the last one may be smaller. */
 static inline uint64_t scan_parts(uint64_t whole, uint64_t part)

@@ -333,12 +333,11 @@ static uint64_t facts_of_columns(const struct scan_rows *rows, const struct scan
                                  const struct select_device *device)
 {
     const bool one_factor = rows->rule.op != SCAND_OPERATOR_AFFINE || !rows->coefficients;
-    uint64_t facts = 0;
+    uint64_t facts = COLUMNS;
     if (!scan_plan_is_columns(plan))
-        return facts;
-    facts |= COLUMNS;
-    facts |=
-        one_factor && scan_plan_direct_strips(plan) * scan_tiles(plan->length) <= UINT32_MAX / 2 ? TILES_COUNTED : 0;
+        return 0;
+    const uint64_t strips = scan_parts(plan->items / plan->blocks, SCAN_DIRECT_COLUMNS);
+    facts |= one_factor && strips * scan_tiles(plan->length) <= UINT32_MAX / 2 ? TILES_COUNTED : 0;
     if (has_maps(plan, device))
         facts |= MAPS | (has_boxes(&rows->rule, plan, device) ? BOXES : 0);
     return facts;
@@ -471,32 +470,20 @@ static bool row_fits(const struct row *row, const struct question *question)
            can_take(row->path, question->facts, question->length) && (!question->ranges || takes_ranges(row->path));
 }
 
-static int paths_run(const struct question *question, int (*run)(enum select_path path, void *context), void *context)
+int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
+               bool ranges, int (*run)(enum select_path path, void *context), void *context)
 {
+    const struct question question = {facts_of(rows, plan, device), plan->length, device, ranges};
     uint32_t refused = 0; /* a bit for each path */
     int result = SELECT_NO_ROOM;
     _Static_assert(SELECT_PATH_COUNT <= 32, "a bit for each path");
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && result == SELECT_NO_ROOM; i++) {
-        if (!row_fits(&table[i], question) || refused >> table[i].path & 1)
+        if (!row_fits(&table[i], &question) || refused >> table[i].path & 1)
             continue;
         refused |= UINT32_C(1) << table[i].path;
         result = run(table[i].path, context);
     }
     return result;
-}
-
-int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
-               int (*run)(enum select_path path, void *context), void *context)
-{
-    const struct question question = {facts_of(rows, plan, device), plan->length, device, false};
-    return paths_run(&question, run, context);
-}
-
-int select_run_ranges(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
-                      int (*run)(enum select_path path, void *context), void *context)
-{
-    const struct question question = {facts_of(rows, plan, device), plan->length, device, true};
-    return paths_run(&question, run, context);
 }
 
 /* True when any device that the kernels were compiled for takes a path. */
@@ -535,7 +522,7 @@ enum select_path select_path_of(const struct scan_rows *rows, const struct scan_
                                 const struct select_device *device)
 {
     enum select_path path = SELECT_ANY_LAYOUT;
-    select_run(rows, plan, device, path_remember, &path);
+    select_run(rows, plan, device, false, path_remember, &path);
     return path;
 }
 

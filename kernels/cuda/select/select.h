@@ -9,12 +9,34 @@
 #ifndef KERNELS_CUDA_SELECT_SELECT_H
 #define KERNELS_CUDA_SELECT_SELECT_H
 
-#include "kernels/cuda/select/device.h"
 #include "kernels/cuda/select/plan.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The properties of a device by which kernels are chosen. */
+struct select_device {
+    int capability; /* compute capability, 90 for 9.0; 75 or more */
+    int code;       /* capability of the code that it runs: at most its own, less where PTX is */
+    int processors;
+    int shared_max;   /* bytes of shared memory that a thread block may have */
+    bool cooperative; /* launches of which all thread blocks are resident at once */
+    bool clusters;    /* true when clusters can have as many thread blocks as rows may take */
+};
+
+/* A launcher's answer where the device has no room for its thread blocks. Nothing of the output is written then. */
+#define SELECT_NO_ROOM 720 /* cudaErrorCooperativeLaunchTooLarge */
+
+/* Vectors of shared memory that a warp of the any_layout kernel has where it prefetches, for samples and results of so
+ * many bytes; and bytes that a thread block declares besides. */
+#define SELECT_PREFETCH_VECTORS(INPUT, OUTPUT) (32 * (INPUT) + 8 + ((OUTPUT) == 8 ? 64 : 32 * (OUTPUT)))
+#define SELECT_DECLARED_BYTES                  1024
+
+/* Shared memory of a thread block of other kernels, at most. */
+#define SELECT_COLUMNS_TMA_BYTES 231424
+#define SELECT_RAGGED_BYTES      73728
+#define SELECT_CLUSTER_BYTES     220160
 
 /* A path is a kernel and how it is launched. Its name; its word; its launcher (cuda/kernels/launchers.h). */
 #define SELECT_PATHS(X)                                                         \
@@ -51,14 +73,11 @@ const char *select_word(enum select_path path);
 /*
  * Has run(path, context) scan the rows by the path of the table's first row that fits, and, where that answers
  * SELECT_NO_ROOM, by that of the next one that fits, as long as there is one: the device has no room for the path's
- * thread blocks, whatever the table says, and the output is as it was. Returns what the last one answered.
+ * thread blocks, whatever the table says, and the output is as it was. Returns what the last one answered. `ranges`:
+ * one row, of several order blocks and not ragged, is scanned by ranges (ranges.h), which not every path can.
  */
 int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
-               int (*run)(enum select_path path, void *context), void *context);
-/* Scans one row by ranges (ranges.h), of several order blocks and not ragged, by the paths that select_run would try.
- */
-int select_run_ranges(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
-                      int (*run)(enum select_path path, void *context), void *context);
+               bool ranges, int (*run)(enum select_path path, void *context), void *context);
 
 /* Scans by one path, be it slow for these rows: for tests and benchmarks. SELECT_UNFIT: the path's kernel cannot scan
  * such rows, and run was not called. */
