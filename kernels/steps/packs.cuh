@@ -144,10 +144,7 @@ template <unsigned EACH> struct pack_words {
         }
     }
     /* Two elements of 2 bytes, k and k + 1, k even. */
-    __device__ __forceinline__ void put_pair(unsigned k, uint32_t word)
-    {
-        words[k / 2] = word;
-    }
+    __device__ __forceinline__ void put_pair(unsigned k, uint32_t word) { words[k / 2] = word; }
     __device__ __forceinline__ void load(const char *from, unsigned bytes)
     {
         with_bytes<EACH>(bytes, [&](auto word, unsigned count) {

@@ -30,10 +30,7 @@ template <enum scand_dtype DTYPE> struct staged_tile {
 
     /* Where vector v of a tile lies. Those at the same place of eight leaves, which eight lanes read at once, and eight
      * neighbours, which eight lanes write at once, lie in different banks. */
-    static __device__ __forceinline__ unsigned place(unsigned v)
-    {
-        return v ^ (v / 8 % leaf_vectors);
-    }
+    static __device__ __forceinline__ unsigned place(unsigned v) { return v ^ (v / 8 % leaf_vectors); }
 
     /* Has the tile's first `count` elements on their way, by a warp; what is missing from the last vector is 0. */
     static __device__ __forceinline__ void fetch(pack *stage, const char *from, unsigned count, unsigned lane)

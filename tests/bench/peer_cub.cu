@@ -37,19 +37,13 @@ static void check(cudaError_t error, const char *what)
 struct times_length {
     int64_t length;
 
-    __host__ __device__ int64_t operator()(int64_t row) const
-    {
-        return row * length;
-    }
+    __host__ __device__ int64_t operator()(int64_t row) const { return row * length; }
 };
 
 struct row_of {
     uint32_t length;
 
-    __host__ __device__ uint32_t operator()(uint32_t index) const
-    {
-        return index / length;
-    }
+    __host__ __device__ uint32_t operator()(uint32_t index) const { return index / length; }
 };
 
 /* All rows, from wherever the iterators begin. */

@@ -19,26 +19,11 @@ template <class Sum> union any_shared {
 struct any_mean_outside {
     double *total;
 
-    __device__ __forceinline__ bool total_wanted() const
-    {
-        return true;
-    }
-    __device__ __forceinline__ bool present() const
-    {
-        return false;
-    }
-    __device__ __forceinline__ double *sum() const
-    {
-        return total;
-    }
-    __device__ __forceinline__ int kind() const
-    {
-        return SCAND_KIND_INCLUSIVE;
-    }
-    __device__ __forceinline__ double zero() const
-    {
-        return 0;
-    }
+    __device__ __forceinline__ bool total_wanted() const { return true; }
+    __device__ __forceinline__ bool present() const { return false; }
+    __device__ __forceinline__ double *sum() const { return total; }
+    __device__ __forceinline__ int kind() const { return SCAND_KIND_INCLUSIVE; }
+    __device__ __forceinline__ double zero() const { return 0; }
 };
 
 /* The mean of the row whose samples these are: of totals that there are, or else of all of its samples, which are those
@@ -137,22 +122,10 @@ template <class Sum> struct any_outside {
         pin(again);
         return {plan.scan, item, again};
     }
-    __device__ __forceinline__ bool total_wanted() const
-    {
-        return outside().total_wanted();
-    }
-    __device__ __forceinline__ bool present() const
-    {
-        return outside().present();
-    }
-    __device__ __forceinline__ typename Sum::sum *sum() const
-    {
-        return outside().sum();
-    }
-    __device__ __forceinline__ int kind() const
-    {
-        return plan.kind;
-    }
+    __device__ __forceinline__ bool total_wanted() const { return outside().total_wanted(); }
+    __device__ __forceinline__ bool present() const { return outside().present(); }
+    __device__ __forceinline__ typename Sum::sum *sum() const { return outside().sum(); }
+    __device__ __forceinline__ int kind() const { return plan.kind; }
     /* Not by the carry, which a launch for totals has none of. */
     __device__ __forceinline__ bool halves() const
     {

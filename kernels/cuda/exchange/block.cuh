@@ -91,26 +91,14 @@ template <class Sum> struct scan_outside {
     const struct scan_item *item;
     int pass;
 
-    __device__ __forceinline__ bool total_wanted() const
-    {
-        return plan.totals_pass == pass;
-    }
-    __device__ __forceinline__ bool present() const
-    {
-        return item->outer[pass];
-    }
+    __device__ __forceinline__ bool total_wanted() const { return plan.totals_pass == pass; }
+    __device__ __forceinline__ bool present() const { return item->outer[pass]; }
     __device__ __forceinline__ typename Sum::sum *sum() const
     {
         return (typename Sum::sum *)plan.sums[pass] + item->sum;
     }
-    __device__ __forceinline__ int kind() const
-    {
-        return KIND_ANY;
-    }
-    __device__ __forceinline__ typename Sum::sample zero() const
-    {
-        return Sum::value(Sum::zero());
-    }
+    __device__ __forceinline__ int kind() const { return KIND_ANY; }
+    __device__ __forceinline__ typename Sum::sample zero() const { return Sum::value(Sum::zero()); }
 };
 
 #endif

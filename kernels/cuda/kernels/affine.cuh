@@ -70,14 +70,8 @@ template <class T> struct affine_outside : any_outside<affine_sum<T>> {
                 (outside.kind() == SCAND_KIND_EXCLUSIVE ? EXCLUSIVE : 0);
         pin(known);
     }
-    __device__ __forceinline__ bool total_wanted() const
-    {
-        return known & WANTED;
-    }
-    __device__ __forceinline__ bool present() const
-    {
-        return known & PRESENT;
-    }
+    __device__ __forceinline__ bool total_wanted() const { return known & WANTED; }
+    __device__ __forceinline__ bool present() const { return known & PRESENT; }
     __device__ __forceinline__ int kind() const
     {
         return known & EXCLUSIVE ? SCAND_KIND_EXCLUSIVE : SCAND_KIND_INCLUSIVE;
@@ -91,26 +85,14 @@ template <class T> struct affine_one : affine_same<T> {
     using outside = affine_outside<T>;
     static const int vectors = 0;
 
-    DEVICE void begin(const plan &plan)
-    {
-        affine_begin<T>(plan.powers);
-    }
+    DEVICE void begin(const plan &plan) { affine_begin<T>(plan.powers); }
     __device__ __forceinline__ affine_one(const plan &plan, const struct affine_item *, int, uint4 *)
         : affine_same<T>(affine_coefficient<T>(plan.powers))
     {
     }
-    template <bool Backward> __device__ __forceinline__ const affine_one &leaf() const
-    {
-        return *this;
-    }
-    DEVICE T part(affine_map<T> map)
-    {
-        return map.term;
-    }
-    DEVICE T term(T sum)
-    {
-        return sum;
-    }
+    template <bool Backward> __device__ __forceinline__ const affine_one &leaf() const { return *this; }
+    DEVICE T part(affine_map<T> map) { return map.term; }
+    DEVICE T term(T sum) { return sum; }
     template <bool Early> DEVICE affine_level<sum, Early> leaves(const plan &plan)
     {
         return affine_leaves<sum, Early>(plan.powers);
@@ -124,35 +106,18 @@ template <class T> struct affine_varying {
     using outside = any_outside<affine_sum<T>>; /* there are no registers for another one */
     static const int vectors = 0;
 
-    DEVICE void begin(const plan &)
-    {
-    }
-    DEVICE affine_map<T> part(affine_map<T> map)
-    {
-        return map;
-    }
-    DEVICE T term(affine_map<T> sum)
-    {
-        return sum.term;
-    }
-    template <bool Early> DEVICE sum_level<sum, Early> leaves(const plan &)
-    {
-        return {};
-    }
+    DEVICE void begin(const plan &) {}
+    DEVICE affine_map<T> part(affine_map<T> map) { return map; }
+    DEVICE T term(affine_map<T> sum) { return sum.term; }
+    template <bool Early> DEVICE sum_level<sum, Early> leaves(const plan &) { return {}; }
 };
 
 /* One for each sample, as they were read. */
 template <class T, class Read> struct affine_numbers : affine_varying<T> {
     Read numbers[ORDER_LEAF];
 
-    template <bool Backward> __device__ __forceinline__ const affine_numbers &leaf() const
-    {
-        return *this;
-    }
-    __device__ __forceinline__ T at(int i) const
-    {
-        return number_of<T>(numbers[i]);
-    }
+    template <bool Backward> __device__ __forceinline__ const affine_numbers &leaf() const { return *this; }
+    __device__ __forceinline__ T at(int i) const { return number_of<T>(numbers[i]); }
 };
 
 template <class T, class Read> struct affine_each : affine_numbers<T, Read> {

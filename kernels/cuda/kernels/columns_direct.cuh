@@ -94,9 +94,7 @@ template <class Sum> struct direct_arithmetic {
 template <class T> struct direct_arithmetic<affine_sum<T>> {
     using samples = typename affine_samples<T>::sum;
 
-    DEVICE void halve(const struct direct_plan &, T[ORDER_LEAF], int)
-    {
-    }
+    DEVICE void halve(const struct direct_plan &, T[ORDER_LEAF], int) {}
     DEVICE affine_same<T> factors(const struct direct_plan &plan)
     {
         if constexpr (std::is_same<T, uint64_t>::value)

@@ -46,14 +46,8 @@ struct reduce_plan {
 
 /* Squares of samples of up to 4 bytes: those of f32 are exact, and all stay in the range of f64. */
 struct sum_squares : any_real<double, SCAND_OPERATOR_SUM> {
-    DEVICE sample from_f32(float x)
-    {
-        return (double)x * (double)x;
-    }
-    DEVICE sample from_f64(double x)
-    {
-        return x * x;
-    }
+    DEVICE sample from_f32(float x) { return (double)x * (double)x; }
+    DEVICE sample from_f64(double x) { return x * x; }
 };
 
 /* Squares of f64 samples (squares.h); samples are kept as they are. */
@@ -62,26 +56,11 @@ struct sum_squares_f64 {
     using sample = double;
     static const bool has_identity = true, is_real = true;
 
-    DEVICE sample from_f64(double x)
-    {
-        return x;
-    }
-    DEVICE sum add(sum left, sum right)
-    {
-        return squares_add(left, right);
-    }
-    DEVICE sum identity()
-    {
-        return {0.0, -1};
-    }
-    DEVICE sample absent()
-    {
-        return 0.0;
-    }
-    DEVICE sum zero()
-    {
-        return identity();
-    }
+    DEVICE sample from_f64(double x) { return x; }
+    DEVICE sum add(sum left, sum right) { return squares_add(left, right); }
+    DEVICE sum identity() { return {0.0, -1}; }
+    DEVICE sample absent() { return 0.0; }
+    DEVICE sum zero() { return identity(); }
 };
 
 /* Squares travel as other sums do. */

@@ -57,10 +57,7 @@ template <class Sum, int Each> struct rows_apart {
         return tiles == 3 ? 128 : 56 + 24 * (tiles - 1) + 8 * exclusive;
     }
 
-    DEVICE uint64_t first(const struct warp_per_row_plan &, uint64_t iteration)
-    {
-        return iteration * rows;
-    }
+    DEVICE uint64_t first(const struct warp_per_row_plan &, uint64_t iteration) { return iteration * rows; }
 
     DEVICE void fetch(const struct warp_per_row_plan &plan, uint64_t iteration, uint4 *vectors)
     {
@@ -184,10 +181,7 @@ template <class Sum, int Tiles> struct rows_packed {
 
     /* Registers: with 128 an SM holds 16 warps, as many as its shared memory suffices for with three tiles; with 64 it
      * holds 32. */
-    static constexpr int registers(int)
-    {
-        return Tiles > 1 ? 128 : sizeof(typename Sum::sample) == 8 ? 80 : 64;
-    }
+    static constexpr int registers(int) { return Tiles > 1 ? 128 : sizeof(typename Sum::sample) == 8 ? 80 : 64; }
 
     DEVICE uint64_t first(const struct warp_per_row_plan &plan, uint64_t iteration)
     {

@@ -42,22 +42,10 @@ template <class T, scand_operator Op> struct any_number {
     static const int stage_vectors = 128;
     static const bool has_identity = true;
 
-    DEVICE sum first(sample x)
-    {
-        return x;
-    }
-    DEVICE sum add_sample(sum s, sample x)
-    {
-        return OPERATOR_APPLY(Op, s, x);
-    }
-    DEVICE sum add(sum left, sum right)
-    {
-        return OPERATOR_APPLY(Op, left, right);
-    }
-    DEVICE sample value(sum s)
-    {
-        return s;
-    }
+    DEVICE sum first(sample x) { return x; }
+    DEVICE sum add_sample(sum s, sample x) { return OPERATOR_APPLY(Op, s, x); }
+    DEVICE sum add(sum left, sum right) { return OPERATOR_APPLY(Op, left, right); }
+    DEVICE sample value(sum s) { return s; }
 };
 
 /* Floats and doubles. Of f32 samples doubles are held from the load on: conversions are the scarce unit on most GPUs.
@@ -65,46 +53,16 @@ template <class T, scand_operator Op> struct any_number {
 template <class T, scand_operator Op> struct any_real : any_number<T, Op> {
     static const bool is_real = true, has_half = Op == SCAND_OPERATOR_SUM;
 
-    DEVICE T from_f32(float x)
-    {
-        return x;
-    }
-    DEVICE T from_f64(double x)
-    {
-        return (T)x;
-    }
-    DEVICE T zero()
-    {
-        return (T)OPERATOR_EMPTY_REAL(Op);
-    }
-    DEVICE T identity()
-    {
-        return Op == SCAND_OPERATOR_SUM ? (T)-0.0 : zero();
-    }
-    DEVICE T absent()
-    {
-        return identity();
-    }
-    DEVICE T less_half(T s, T x)
-    {
-        return s - (T)0.5 * x;
-    }
-    DEVICE T half(T x)
-    {
-        return (T)0.5 * x;
-    }
-    DEVICE T between_passes(T x, bool to_f32)
-    {
-        return to_f32 ? (T)(float)x : x;
-    }
-    DEVICE float as_f32(T x)
-    {
-        return (float)x;
-    }
-    DEVICE double as_f64(T x)
-    {
-        return (double)x;
-    }
+    DEVICE T from_f32(float x) { return x; }
+    DEVICE T from_f64(double x) { return (T)x; }
+    DEVICE T zero() { return (T)OPERATOR_EMPTY_REAL(Op); }
+    DEVICE T identity() { return Op == SCAND_OPERATOR_SUM ? (T)-0.0 : zero(); }
+    DEVICE T absent() { return identity(); }
+    DEVICE T less_half(T s, T x) { return s - (T)0.5 * x; }
+    DEVICE T half(T x) { return (T)0.5 * x; }
+    DEVICE T between_passes(T x, bool to_f32) { return to_f32 ? (T)(float)x : x; }
+    DEVICE float as_f32(T x) { return (float)x; }
+    DEVICE double as_f64(T x) { return (double)x; }
 };
 
 /* Integers that wrap, of 64 bits, or of 32 where no more of them are written. Where signed ones are compared, their
@@ -112,22 +70,10 @@ template <class T, scand_operator Op> struct any_real : any_number<T, Op> {
 template <enum scand_operator Op, class Word = uint64_t> struct any_whole : any_number<Word, Op> {
     static const bool is_real = false, has_half = false;
 
-    DEVICE Word zero()
-    {
-        return (Word)OPERATOR_EMPTY_WHOLE(Op);
-    }
-    DEVICE Word identity()
-    {
-        return zero();
-    }
-    DEVICE Word absent()
-    {
-        return zero();
-    }
-    DEVICE Word between_passes(Word x, bool)
-    {
-        return x;
-    }
+    DEVICE Word zero() { return (Word)OPERATOR_EMPTY_WHOLE(Op); }
+    DEVICE Word identity() { return zero(); }
+    DEVICE Word absent() { return zero(); }
+    DEVICE Word between_passes(Word x, bool) { return x; }
 };
 
 /* What all double-words have in common. */
@@ -135,18 +81,10 @@ template <enum scand_operator Op> struct any_double_word {
     using sum = struct f2;
     static const bool has_identity = false, is_real = true, has_half = Op == SCAND_OPERATOR_SUM;
 
-    DEVICE sum add(sum left, sum right)
-    {
-        return f2_apply(Op, left, right);
-    }
-    DEVICE sum zero()
-    {
-        return f2_from_f32((float)OPERATOR_EMPTY_REAL(Op));
-    }
-    DEVICE sum identity() /* of members that do not exist: nobody looks at it */
-    {
-        return zero();
-    }
+    DEVICE sum add(sum left, sum right) { return f2_apply(Op, left, right); }
+    DEVICE sum zero() { return f2_from_f32((float)OPERATOR_EMPTY_REAL(Op)); }
+    /* Of members that do not exist: nobody looks at it. */
+    DEVICE sum identity() { return zero(); }
 };
 
 /* Double-words, as which samples are held, too. `Wide`: both their words count; else only their high words are more
@@ -157,50 +95,20 @@ template <enum scand_operator Op, bool Wide> struct any_f2 : any_double_word<Op>
     static const int registers = 64;
     static const int stage_vectors = 128;
 
-    DEVICE sample from_f32(float x)
-    {
-        return f2_from_f32(x);
-    }
-    DEVICE sample from_f64(double x)
-    {
-        return f2_from_f64(x);
-    }
-    DEVICE sum first(sample x)
-    {
-        return x;
-    }
-    DEVICE sum add_sample(sum s, sample x)
-    {
-        return Wide ? f2_apply(Op, s, x) : f2_apply_f32(Op, s, x.high);
-    }
-    DEVICE sample absent()
-    {
-        return any_double_word<Op>::zero();
-    }
-    DEVICE sample value(sum s)
-    {
-        return s;
-    }
-    DEVICE sum less_half(sum s, sample x)
-    {
-        return add_sample(s, {-0.5f * x.high, -0.5f * x.low});
-    }
-    DEVICE sample half(sample x)
-    {
-        return {0.5f * x.high, 0.5f * x.low};
-    }
+    DEVICE sample from_f32(float x) { return f2_from_f32(x); }
+    DEVICE sample from_f64(double x) { return f2_from_f64(x); }
+    DEVICE sum first(sample x) { return x; }
+    DEVICE sum add_sample(sum s, sample x) { return Wide ? f2_apply(Op, s, x) : f2_apply_f32(Op, s, x.high); }
+    DEVICE sample absent() { return any_double_word<Op>::zero(); }
+    DEVICE sample value(sum s) { return s; }
+    DEVICE sum less_half(sum s, sample x) { return add_sample(s, {-0.5f * x.high, -0.5f * x.low}); }
+    DEVICE sample half(sample x) { return {0.5f * x.high, 0.5f * x.low}; }
     DEVICE sample between_passes(sample x, bool to_f32)
     {
         return to_f32 ? f2_from_f32(x.high) : f2_from_f64(f2_to_f64(x));
     }
-    DEVICE float as_f32(sample x)
-    {
-        return x.high;
-    }
-    DEVICE double as_f64(sample x)
-    {
-        return f2_to_f64(x);
-    }
+    DEVICE float as_f32(sample x) { return x.high; }
+    DEVICE double as_f64(sample x) { return f2_to_f64(x); }
 };
 
 /* Sums, which have kernels of their own. */
@@ -213,55 +121,22 @@ struct sum_f2 : any_double_word<SCAND_OPERATOR_SUM> {
     static const int registers = 32;
     static const int stage_vectors = 64;
 
-    DEVICE sample from_f32(float x)
-    {
-        return x;
-    }
-    DEVICE sample from_f64(double x) /* which none of them is */
-    {
-        return (float)x;
-    }
-    DEVICE sum first(sample x)
-    {
-        return f2_from_f32(x);
-    }
-    DEVICE sum add_sample(sum s, sample x)
-    {
-        return f2_add_f32(s, x);
-    }
+    DEVICE sample from_f32(float x) { return x; }
+    DEVICE sample from_f64(double x) { return (float)x; }
+    DEVICE sum first(sample x) { return f2_from_f32(x); }
+    DEVICE sum add_sample(sum s, sample x) { return f2_add_f32(s, x); }
     DEVICE sum add_smaller(sum s, sample x)
     {
         const struct f2 t = f2_fast_two_sum(s.high, x);
         return f2_fast_two_sum(t.high, s.low + t.low);
     }
-    DEVICE sample absent()
-    {
-        return 0.0f;
-    }
-    DEVICE sample value(sum s)
-    {
-        return s.high;
-    }
-    DEVICE sum less_half(sum s, sample x)
-    {
-        return add_sample(s, -0.5f * x);
-    }
-    DEVICE sample half(sample x)
-    {
-        return 0.5f * x;
-    }
-    DEVICE sample between_passes(sample x, bool)
-    {
-        return x;
-    }
-    DEVICE float as_f32(sample x)
-    {
-        return x;
-    }
-    DEVICE double as_f64(sample x)
-    {
-        return x;
-    }
+    DEVICE sample absent() { return 0.0f; }
+    DEVICE sample value(sum s) { return s.high; }
+    DEVICE sum less_half(sum s, sample x) { return add_sample(s, -0.5f * x); }
+    DEVICE sample half(sample x) { return 0.5f * x; }
+    DEVICE sample between_passes(sample x, bool) { return x; }
+    DEVICE float as_f32(sample x) { return x; }
+    DEVICE double as_f64(sample x) { return x; }
 };
 
 /* The same without the way by f64. */
@@ -277,39 +152,18 @@ template <class T> struct sum_f64_of : sum_f64 {
     using sample = T;
     static const bool has_half = false;
 
-    DEVICE sample from_f32(float x)
-    {
-        return x;
-    }
-    DEVICE sample absent()
-    {
-        return (T)-0.0;
-    }
-    DEVICE sample value(sum s)
-    {
-        return (T)s;
-    }
-    DEVICE sample between_passes(sample x, bool)
-    {
-        return x;
-    }
-    DEVICE float as_f32(sample x)
-    {
-        return (float)x;
-    }
+    DEVICE sample from_f32(float x) { return x; }
+    DEVICE sample absent() { return (T)-0.0; }
+    DEVICE sample value(sum s) { return (T)s; }
+    DEVICE sample between_passes(sample x, bool) { return x; }
+    DEVICE float as_f32(sample x) { return (float)x; }
 };
 
 /* Maxima and minima of floats that are no -0. Of zeros of both signs a comparison would leave the left one; where there
  * is one zero, an instruction that chooses between them will do, instead of two comparisons and a selection. */
 template <scand_operator Op> struct any_plain : any_real<float, Op> {
-    DEVICE float add_sample(float s, float x)
-    {
-        return Op == SCAND_OPERATOR_MAX ? max_or_nan(s, x) : min_or_nan(s, x);
-    }
-    DEVICE float add(float left, float right)
-    {
-        return add_sample(left, right);
-    }
+    DEVICE float add_sample(float s, float x) { return Op == SCAND_OPERATOR_MAX ? max_or_nan(s, x) : min_or_nan(s, x); }
+    DEVICE float add(float left, float right) { return add_sample(left, right); }
 };
 
 /* The accumulator for samples and carries among which there is no -0, which takes fewer steps; or Sum itself. */

@@ -79,10 +79,7 @@ template <class T> struct affine_sum {
     {
         return {affine_apply(right.factor, left.term, right.term), affine_mul(right.factor, left.factor)};
     }
-    DEVICE sum identity() /* sum of members that do not exist: nobody looks at it */
-    {
-        return {};
-    }
+    DEVICE sum identity() { return {}; }
 };
 
 /* Samples and coefficients as numbers. */

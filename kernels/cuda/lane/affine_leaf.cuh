@@ -28,10 +28,7 @@ template <class T> struct affine_term {
     using sum = T;
     static const bool has_identity = false;
 
-    DEVICE sum identity()
-    {
-        return {};
-    }
+    DEVICE sum identity() { return {}; }
 };
 
 template <class Samples> struct affine_of : Samples {
@@ -39,10 +36,7 @@ template <class Samples> struct affine_of : Samples {
     using sum = number;
     static const bool has_identity = false, has_half = false;
 
-    DEVICE sum identity()
-    {
-        return {};
-    }
+    DEVICE sum identity() { return {}; }
 };
 template <class Sum> constexpr bool sum_is_affine = false;
 template <class Samples> constexpr bool sum_is_affine<affine_of<Samples>> = true;
@@ -51,10 +45,7 @@ template <class Samples> constexpr bool sum_is_affine<affine_of<Samples>> = true
 template <class T> struct affine_same {
     T factor;
 
-    __device__ __forceinline__ T at(int) const
-    {
-        return factor;
-    }
+    __device__ __forceinline__ T at(int) const { return factor; }
 };
 
 /* The map that a leaf stands for. `Partial`: it may lack samples that the pass would have met first, and begins at

@@ -19,18 +19,9 @@
 
 /* Sums in f64 in place of f2: a sum of zeros is +0, whatever their signs. */
 struct sum_f64_as_f2 : sum_f64 {
-    DEVICE double first(double x)
-    {
-        return x + 0.0;
-    }
-    DEVICE double identity()
-    {
-        return 0.0;
-    }
-    DEVICE double absent()
-    {
-        return 0.0;
-    }
+    DEVICE double first(double x) { return x + 0.0; }
+    DEVICE double identity() { return 0.0; }
+    DEVICE double absent() { return 0.0; }
 };
 
 /* The accumulator whose samples lanes hold: another one than Sum for f2, where f64 is fast. */

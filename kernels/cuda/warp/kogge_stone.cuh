@@ -97,26 +97,14 @@ template <class Sum, bool Early = false> struct sum_level {
     {
         return group_scan_rolled<Sum, Backward>(total, members);
     }
-    template <bool Backward> __device__ __forceinline__ bool factor() const
-    {
-        return false;
-    }
+    template <bool Backward> __device__ __forceinline__ bool factor() const { return false; }
     __device__ __forceinline__ carry<Sum> join(carry<Sum> outer, carry<Sum> inner, bool) const
     {
         return carry_join<Sum>(outer, inner);
     }
-    __device__ __forceinline__ sum_level above() const
-    {
-        return *this;
-    }
-    __device__ __forceinline__ typename Sum::sum carry_out(typename Sum::sum sum) const
-    {
-        return sum;
-    }
-    __device__ __forceinline__ typename Sum::sum carry_in(typename Sum::sum sum) const
-    {
-        return sum;
-    }
+    __device__ __forceinline__ sum_level above() const { return *this; }
+    __device__ __forceinline__ typename Sum::sum carry_out(typename Sum::sum sum) const { return sum; }
+    __device__ __forceinline__ typename Sum::sum carry_in(typename Sum::sum sum) const { return sum; }
 };
 
 /* A network over the leaves of some tiles side by side, in f2 by way of f64: scan() makes prefixes of the sums. False,

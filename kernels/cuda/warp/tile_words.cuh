@@ -45,10 +45,7 @@ template <int Bytes> struct lane_vectors {
         even = lane >= 0 ? tile + offset : tile - WARP + (offset ^ flip);
         odd = lane >= 0 ? tile + (offset ^ flip) : tile - WARP + offset;
     }
-    __device__ __forceinline__ uint4 *at(int k) const
-    {
-        return (k / WARP % 2 ? odd : even) + k;
-    }
+    __device__ __forceinline__ uint4 *at(int k) const { return (k / WARP % 2 ? odd : even) + k; }
 };
 
 DEVICE void word_copy(char *target, const char *source, int bytes, enum scan_access access)

@@ -89,10 +89,7 @@ static __device__ __forceinline__ void put(enum scand_dtype dtype, double value,
 }
 
 template <class T, class S> struct element {
-    static __device__ __forceinline__ T load(enum scand_dtype, const char *at)
-    {
-        return (T) * (const S *)at;
-    }
+    static __device__ __forceinline__ T load(enum scand_dtype, const char *at) { return (T) * (const S *)at; }
     /* Stores a value with the one NaN that codecs write. */
     static __device__ __forceinline__ void store(enum scand_dtype, T value, char *at)
     {
@@ -110,10 +107,7 @@ template <class T> struct element<T, coded> {
         get(dtype, at, &value);
         return value;
     }
-    static __device__ __forceinline__ void store(enum scand_dtype dtype, T value, char *at)
-    {
-        put(dtype, value, at);
-    }
+    static __device__ __forceinline__ void store(enum scand_dtype dtype, T value, char *at) { put(dtype, value, at); }
 };
 
 /* `value`, or the nearer end of the range. */

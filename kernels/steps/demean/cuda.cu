@@ -58,9 +58,7 @@ template <> struct samples<ANY> {
     {
         return step_get_f64(input->dtype, x + (int64_t)i * input->stride);
     }
-    __device__ __forceinline__ void fetch(uint64_t, unsigned, words *, unsigned) const
-    {
-    }
+    __device__ __forceinline__ void fetch(uint64_t, unsigned, words *, unsigned) const {}
     __device__ __forceinline__ void stage(const words *, uint64_t first, unsigned count, double *stage,
                                           unsigned lane) const
     {

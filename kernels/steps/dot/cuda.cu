@@ -48,9 +48,7 @@ template <enum scand_dtype Dtype> struct products {
 template <> struct products<ANY> {
     struct pair pair;
     typedef struct no_words words;
-    __device__ __forceinline__ void fetch(uint64_t, unsigned, words *, unsigned) const
-    {
-    }
+    __device__ __forceinline__ void fetch(uint64_t, unsigned, words *, unsigned) const {}
     __device__ __forceinline__ void stage(const words *, uint64_t first, unsigned count, double *stage,
                                           unsigned lane) const
     {

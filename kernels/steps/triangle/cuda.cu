@@ -88,10 +88,7 @@ struct ring {
     int slot;                          /* of the segment whose outputs are made */
     struct triangle_sums here, before; /* totals of that segment and of the one behind it */
 
-    __device__ __forceinline__ double sum(int of, int r) const
-    {
-        return sums[of * pitch + r];
-    }
+    __device__ __forceinline__ double sum(int of, int r) const { return sums[of * pitch + r]; }
 };
 
 /* Output r of a segment. */
@@ -235,15 +232,9 @@ template <enum scand_dtype Dtype, enum triangle_shape Shape, enum widths Widths>
     sample x[TRIANGLE_LEAF];     /* its samples, on their way */
 
     /* The first place in a segment that the thread reads and writes. */
-    __device__ __forceinline__ int first() const
-    {
-        return warp * TRIANGLE_GROUP + place.lane;
-    }
+    __device__ __forceinline__ int first() const { return warp * TRIANGLE_GROUP + place.lane; }
     /* Where the strip's samples begin in a stage. */
-    __device__ __forceinline__ int staged() const
-    {
-        return place.strip * layout.lanes * TRIANGLE_LEAF;
-    }
+    __device__ __forceinline__ int staged() const { return place.strip * layout.lanes * TRIANGLE_LEAF; }
 
     __device__ __forceinline__ void load(int number)
     {

@@ -53,14 +53,8 @@ template <class Word, reach Reach> struct leaves {
         const int turn = number / Word::OF_BANKS % Word::OF_LEAF;
         return Reach == WORDS ? number ^ turn : number;
     }
-    __device__ __forceinline__ Word &of_leaf(int lane, int w)
-    {
-        return words[place(lane * Word::OF_LEAF + w)];
-    }
-    __device__ __forceinline__ typename Word::bits *samples()
-    {
-        return words[0].samples;
-    }
+    __device__ __forceinline__ Word &of_leaf(int lane, int w) { return words[place(lane * Word::OF_LEAF + w)]; }
+    __device__ __forceinline__ typename Word::bits *samples() { return words[0].samples; }
 };
 
 /* What a thread does along its strips. */
@@ -91,19 +85,10 @@ template <enum scand_dtype Dtype, enum triangle_shape Shape, enum reach Reach> s
     sample x[TRIANGLE_LEAF];     /* samples of the next segment, on their way */
     struct triangle_sums before; /* totals of the segment two before that one */
 
-    __device__ __forceinline__ int size() const
-    {
-        return (int)triangle.half_width;
-    }
+    __device__ __forceinline__ int size() const { return (int)triangle.half_width; }
     /* From one place that the thread reads, or writes, to the next one. */
-    __device__ __forceinline__ int apart_in() const
-    {
-        return Reach == WORDS ? AT_ONCE : layout.lanes;
-    }
-    __device__ __forceinline__ int apart_out() const
-    {
-        return layout.lanes * AT_ONCE;
-    }
+    __device__ __forceinline__ int apart_in() const { return Reach == WORDS ? AT_ONCE : layout.lanes; }
+    __device__ __forceinline__ int apart_out() const { return layout.lanes * AT_ONCE; }
     /* What there is of the places that it writes, and of those that it reads if these are side by side, in shared
      * memory. */
     __device__ __forceinline__ bits *at(int k) const

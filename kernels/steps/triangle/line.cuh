@@ -23,18 +23,9 @@ template <enum scand_dtype Dtype> struct line {
     int64_t strides[2], length;
     enum scand_dtype dtypes[2];
 
-    __device__ __forceinline__ int64_t from_stride() const
-    {
-        return known ? codec_bytes(Dtype) : strides[0];
-    }
-    __device__ __forceinline__ int64_t to_stride() const
-    {
-        return known ? codec_bytes(Dtype) : strides[1];
-    }
-    __device__ __forceinline__ enum scand_dtype from_dtype() const
-    {
-        return known ? Dtype : dtypes[0];
-    }
+    __device__ __forceinline__ int64_t from_stride() const { return known ? codec_bytes(Dtype) : strides[0]; }
+    __device__ __forceinline__ int64_t to_stride() const { return known ? codec_bytes(Dtype) : strides[1]; }
+    __device__ __forceinline__ enum scand_dtype from_dtype() const { return known ? Dtype : dtypes[0]; }
 
     static __device__ __forceinline__ struct line of(const struct step_rows &rows, uint64_t row)
     {
@@ -58,10 +49,7 @@ template <enum scand_dtype Dtype> struct line {
         else
             return step_get_f64(from_dtype(), at);
     }
-    __device__ __forceinline__ sample inside(int64_t i) const
-    {
-        return get(from + i * from_stride());
-    }
+    __device__ __forceinline__ sample inside(int64_t i) const { return get(from + i * from_stride()); }
     /* Sample i of the extended row. */
     __device__ __forceinline__ sample beyond(enum boundary boundary, int64_t i) const
     {

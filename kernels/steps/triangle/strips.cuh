@@ -22,18 +22,9 @@ struct range {
     {
         return {from, end > from ? (unsigned)(end - from) : 0};
     }
-    static __device__ __forceinline__ struct range all()
-    {
-        return of(0, INT32_MAX);
-    }
-    __device__ __forceinline__ int end() const
-    {
-        return from + (int)count;
-    }
-    __device__ __forceinline__ bool has(int n) const
-    {
-        return (unsigned)(n - from) < count;
-    }
+    static __device__ __forceinline__ struct range all() { return of(0, INT32_MAX); }
+    __device__ __forceinline__ int end() const { return from + (int)count; }
+    __device__ __forceinline__ bool has(int n) const { return (unsigned)(n - from) < count; }
     /* What it has in common with another. */
     __device__ __forceinline__ struct range both(struct range other) const
     {

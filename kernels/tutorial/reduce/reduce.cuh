@@ -14,47 +14,23 @@
 
 /* An operation: what it makes of a sample, how two results become one, and what changes nothing. */
 struct op_sum {
-    GPU_INLINE double of(double x)
-    {
-        return x;
-    }
-    GPU_INLINE double combine(double a, double b)
-    {
-        return a + b;
-    }
-    GPU_INLINE double identity()
-    {
-        return 0;
-    }
+    GPU_INLINE double of(double x) { return x; }
+    GPU_INLINE double combine(double a, double b) { return a + b; }
+    GPU_INLINE double identity() { return 0; }
 };
 
 struct op_squares : op_sum {
-    GPU_INLINE double of(double x)
-    {
-        return x * x;
-    }
+    GPU_INLINE double of(double x) { return x * x; }
 };
 
 struct op_min : op_sum {
-    GPU_INLINE double combine(double a, double b)
-    {
-        return a < b || a != a ? a : b;
-    }
-    GPU_INLINE double identity()
-    {
-        return CUDART_INF;
-    }
+    GPU_INLINE double combine(double a, double b) { return a < b || a != a ? a : b; }
+    GPU_INLINE double identity() { return CUDART_INF; }
 };
 
 struct op_max : op_sum {
-    GPU_INLINE double combine(double a, double b)
-    {
-        return a > b || a != a ? a : b;
-    }
-    GPU_INLINE double identity()
-    {
-        return -CUDART_INF;
-    }
+    GPU_INLINE double combine(double a, double b) { return a > b || a != a ? a : b; }
+    GPU_INLINE double identity() { return -CUDART_INF; }
 };
 
 /* One launch: rows of samples, or of results of the launch before, to `parts` results each. */

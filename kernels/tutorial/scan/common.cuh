@@ -14,10 +14,7 @@ struct row {
     float *first;
     int64_t step;
 
-    __device__ __forceinline__ float &operator[](uint64_t i) const
-    {
-        return first[(int64_t)i * step];
-    }
+    __device__ __forceinline__ float &operator[](uint64_t i) const { return first[(int64_t)i * step]; }
 };
 
 /* All rows, seen in the order of a pass. */
@@ -73,62 +70,26 @@ template <class Launch> static int passes_run(const struct variant_scan *scan, L
 /* The accumulators of a sum: how samples and sums are added, and what is stored. */
 struct sum_f32 {
     using type = float;
-    GPU_INLINE type of(float x)
-    {
-        return x;
-    }
-    GPU_INLINE type add_sample(type sum, float x)
-    {
-        return sum + x;
-    }
-    GPU_INLINE type add(type left, type right)
-    {
-        return left + right;
-    }
-    GPU_INLINE float rounded(type sum)
-    {
-        return sum;
-    }
+    GPU_INLINE type of(float x) { return x; }
+    GPU_INLINE type add_sample(type sum, float x) { return sum + x; }
+    GPU_INLINE type add(type left, type right) { return left + right; }
+    GPU_INLINE float rounded(type sum) { return sum; }
 };
 
 struct sum_f64 {
     using type = double;
-    GPU_INLINE type of(float x)
-    {
-        return x;
-    }
-    GPU_INLINE type add_sample(type sum, float x)
-    {
-        return sum + x;
-    }
-    GPU_INLINE type add(type left, type right)
-    {
-        return left + right;
-    }
-    GPU_INLINE float rounded(type sum)
-    {
-        return (float)sum;
-    }
+    GPU_INLINE type of(float x) { return x; }
+    GPU_INLINE type add_sample(type sum, float x) { return sum + x; }
+    GPU_INLINE type add(type left, type right) { return left + right; }
+    GPU_INLINE float rounded(type sum) { return (float)sum; }
 };
 
 struct sum_f2 {
     using type = struct f2;
-    GPU_INLINE type of(float x)
-    {
-        return f2_from_f32(x);
-    }
-    GPU_INLINE type add_sample(type sum, float x)
-    {
-        return f2_add_f32(sum, x);
-    }
-    GPU_INLINE type add(type left, type right)
-    {
-        return f2_add(left, right);
-    }
-    GPU_INLINE float rounded(type sum)
-    {
-        return sum.high;
-    }
+    GPU_INLINE type of(float x) { return f2_from_f32(x); }
+    GPU_INLINE type add_sample(type sum, float x) { return f2_add_f32(sum, x); }
+    GPU_INLINE type add(type left, type right) { return f2_add(left, right); }
+    GPU_INLINE float rounded(type sum) { return sum.high; }
 };
 
 /* Calls launch(Sum()) for the accumulator that the scan asks for. */

@@ -23,10 +23,7 @@
 struct row_number {
     uint32_t length;
 
-    __host__ __device__ uint32_t operator()(uint32_t index) const
-    {
-        return index / length;
-    }
+    __host__ __device__ uint32_t operator()(uint32_t index) const { return index / length; }
 };
 
 /* Maps an index to its sample, in the order of a pass, for rows with gaps between them. */
