@@ -1,5 +1,5 @@
 /*
- * Rows of several order blocks in several launches: for each pass one that stores the blocks' totals and one that makes
+ * Rows of several order blocks in several launches: for each pass one that stores the blocks' totals and some that make
  * carries of them (cuda/exchange/spine.cuh), then one for the values.
  */
 #ifndef KERNELS_CUDA_EXCHANGE_SPINE_H
@@ -12,33 +12,24 @@
 #include "kernels/scan.h"
 
 struct scan_spine {
-    const void *kernels[2];        /* spine_kernel, forward and backward */
-    const void *ups[2], *downs[2]; /* spine_up_kernel and spine_down_kernel likewise */
+    const void *ups[2], *downs[2]; /* spine_up_kernel and spine_down_kernel, forward and backward */
     uint64_t sum_bytes;
 };
 
 cudaError_t scan_spine_load(const struct scan_spine *spine);
 
-/* Rows of several order blocks: so many each or, where they are ragged, as device memory has it. */
+/* A level of the sums of rows of several order blocks: its members, so many each or, where rows are ragged and have one
+ * level, as device memory has it. */
 struct scan_spine_rows {
-    uint64_t rows, sums_per_row, blocks;
-    const uint32_t *block_counts;
+    uint64_t rows, sums_per_row, members;
+    const uint32_t *member_counts;
 };
+
+/* Queues the totals of the groups of a level, whose members' totals become prefixes in their groups. */
+cudaError_t scan_spine_up(const void *kernel, void *level, struct scan_spine_rows rows, cudaStream_t stream);
 
 /* Queues the carries into all blocks of rows, in place of the totals of these blocks in `sums`. */
 cudaError_t scan_spine_launch(const struct scan_spine *spine, bool backward, void *sums, struct scan_spine_rows rows,
-                              cudaStream_t stream);
-
-/* Members of a row's level up to which one thread block goes through all levels; it would take 11 to 50 ms for the
- * 524,288 blocks of 2^33 samples on an H200. Of more, each level has launches of its own, for many thread blocks. */
-#define SCAN_LEVEL_ALONE 1024
-static inline bool scan_level_is_alone(uint64_t members, uint64_t rows)
-{
-    return members <= SCAN_LEVEL_ALONE || rows > SCAN_GRID_MAX;
-}
-
-/* Queues the launch of one level of rows, by spine_up_kernel or spine_down_kernel. */
-cudaError_t scan_level_launch(const void *kernel, void *level, uint64_t sums_per_row, uint64_t rows, uint64_t members,
                               cudaStream_t stream);
 
 /* Those of a plan, or of `ragged` rows, or NULL, that have several order blocks; without rows else. */

@@ -3,7 +3,7 @@
 #include "kernels/cuda/kernels/launchers.h"
 
 #define TEAM_TILES   4   /* tiles of a row for each warp of a team, at least */
-#define FINISH_BLOCK 256 /* threads, where each makes a result */
+#define FINISH_BLOCK 256 /* threads, a warp of which makes a result */
 
 /* Thread blocks are many and leave after a little work, so that SMs share it out by themselves: 10,000 x 10,000
  * took 0.098 ms on an H200, and 0.101 with one round of thread blocks that stay. Only of short rows does each take
@@ -15,7 +15,7 @@
 #define GRID_LARGEST INT32_MAX
 
 /* A kernel that reads words of so many bytes, its fellows for short rows and for several reductions, and what makes
- * results of their totals; of very many, level by level first. */
+ * totals of levels above order blocks, and results of them. */
 struct reducer {
     const void *kernel, *warp_per_rows_kernel, *together_kernel, *up, *finisher;
     int bytes, warps;
@@ -126,7 +126,6 @@ static struct reduce_plan plan_of(const struct scan_rows *rows, uint64_t first, 
     plan.output = rule->output;
     plan.output_aligned = plan.scan.output.access != ACCESS_BYTES;
     plan.totals = plan.scan.blocks > 1 ? totals : NULL; /* a workspace is there also when none is needed */
-    plan.members = plan.scan.blocks;
     plan.offsets = rows->offsets ? rows->device_offsets + first : NULL;
     plan.team = 1;
     if (codec_is_integer(rule->input)) {
@@ -188,21 +187,15 @@ static cudaError_t teams_run(const struct scan_device *device, const struct redu
 static cudaError_t finish_run(const struct reducer *reducer, struct reduce_plan *plan, uint64_t count,
                               cudaStream_t stream)
 {
-    uint64_t threads = FINISH_BLOCK, grid = scan_parts(count, FINISH_BLOCK);
+    struct scan_spine_rows level = {count, plan->scan.sums_per_row, plan->scan.blocks, NULL};
     cudaError_t error = cudaSuccess;
-    while (!scan_level_is_alone(plan->members, count) && !error) {
-        error = scan_level_launch(reducer->up, plan->totals, plan->scan.sums_per_row, count, plan->members, stream);
-        plan->totals = (char *)plan->totals + plan->members * reducer->total_bytes;
-        plan->members = scan_groups(plan->members);
+    for (; level.members > ORDER_FAN && !error; level.members = scan_groups(level.members)) {
+        error = scan_spine_up(reducer->up, plan->totals, level, stream);
+        plan->totals = (char *)plan->totals + level.members * reducer->total_bytes;
     }
-    if (plan->scan.blocks > 1) {
-        threads = scan_least(scan_parts(plan->members, WARP) * WARP, SPINE_THREADS);
-        grid = count;
-    }
-    void *arguments[] = {plan, &count};
-    return error ? error
-                 : scan_kernel_launch(reducer->finisher, scan_least(grid, SCAN_GRID_MAX), (int)threads, arguments, 0,
-                                      stream);
+    const uint64_t grid = scan_least(scan_parts(count, FINISH_BLOCK / WARP), SCAN_GRID_MAX);
+    void *arguments[] = {plan, &level};
+    return error ? error : scan_kernel_launch(reducer->finisher, grid, FINISH_BLOCK, arguments, 0, stream);
 }
 
 /* Rows of any one length; `is_short`: several for a warp. */

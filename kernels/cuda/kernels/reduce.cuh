@@ -4,7 +4,7 @@
  * memory meanwhile; no other warps meet. Of short rows a warp takes as many at a time as it has lanes for their leaves.
  * Samples travel as words of 2, 4 or 8 bytes (tile_words.cuh).
  *
- * Rows of several order blocks leave the totals of their blocks; a second launch makes the results of them.
+ * Rows of several order blocks leave the totals of their blocks; further launches make the results of them.
  */
 #ifndef KERNELS_CUDA_KERNELS_REDUCE_CUH
 #define KERNELS_CUDA_KERNELS_REDUCE_CUH
@@ -36,11 +36,10 @@ struct reduce_plan {
     enum scand_reduction reduction;
     enum scand_dtype output;
     bool output_aligned;
-    int team;                /* warps that work on an order block: 1 to all of a thread block, a power of 2 */
-    void *totals;            /* totals of order blocks, sums_per_row for each row; NULL where a block is a row */
-    uint64_t members;        /* members of a row at the level of `totals`: blocks, or for results of a level above */
-    uint64_t flip;           /* sign bit of integers that are compared as signed ones, or 0 */
-    uint64_t empty;          /* result of no samples, of integers */
+    int team;       /* warps that work on an order block: 1 to all of a thread block, a power of 2 */
+    void *totals;   /* totals of order blocks, or of levels above, sums_per_row for each row; NULL: a block is a row */
+    uint64_t flip;  /* sign bit of integers that are compared as signed ones, or 0 */
+    uint64_t empty; /* result of no samples, of integers */
     const uint64_t *offsets; /* offsets of ragged rows, each an item; or NULL */
 };
 
@@ -460,25 +459,21 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
     }
 }
 
-/* The results from the totals of order blocks. A thread block takes rows one after the other, or, where they have one
- * block or no samples, each thread one. */
+/* The results of rows, each from a level of totals that is one group, or of rows without samples. A warp takes a row.
+ */
 template <class Sum>
-__global__ void reduce_finish_kernel(const __grid_constant__ struct reduce_plan plan, uint64_t rows)
+__global__ void reduce_finish_kernel(const __grid_constant__ struct reduce_plan plan,
+                                     const __grid_constant__ struct scan_spine_rows level)
 {
-    typename Sum::sum *totals = (typename Sum::sum *)plan.totals;
-    const bool blocks = plan.scan.blocks > 1;
-    const uint64_t first = blocks ? blockIdx.x : blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
-    const uint64_t step = blocks ? gridDim.x : gridDim.x * (uint64_t)blockDim.x;
-    for (uint64_t row = first; row < rows; row += step) {
-        typename Sum::sum *level = totals + row * plan.scan.sums_per_row;
-        for (uint64_t members = plan.members; members > 1; members = (members + ORDER_FAN - 1) / ORDER_FAN) {
-            level_up<Sum, false>(level, members, level + members, threadIdx.x, blockDim.x);
-            level += members;
-            __syncthreads();
-        }
-        if (!blocks || threadIdx.x == 0)
-            reduce_write<Sum>(plan, plan.scan.first_row + row, plan.scan.length,
-                              plan.scan.length ? *level : Sum::zero());
+    const int last = (int)max(level.members, (uint64_t)1) - 1, lane = lane_index();
+    const uint64_t warps = gridDim.x * (uint64_t)(blockDim.x / WARP);
+    for (uint64_t row = blockIdx.x * (uint64_t)(blockDim.x / WARP) + warp_index(); row < level.rows; row += warps) {
+        const typename Sum::sum *totals = (const typename Sum::sum *)plan.totals + row * level.sums_per_row;
+        typename Sum::sum total = Sum::zero();
+        if (level.members > 0)
+            total = reduce_group<Sum>(totals[min(lane, last)], last);
+        if (lane == last)
+            reduce_write<Sum>(plan, plan.scan.first_row + row, plan.scan.length, total);
     }
 }
 
