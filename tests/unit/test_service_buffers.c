@@ -424,7 +424,7 @@ static void imports_of_wrong_sizes(void)
 /* Imports the first pages of memfds, and returns whether the loop leaves them alone. */
 static bool import_is_large(struct caller *user, uint64_t fd_bytes, size_t count)
 {
-    int fds[2];
+    int fds[2] = {-1, -1};
     for (size_t i = 0; i < count; i++)
         fds[i] = sparse_memfd(fd_bytes);
     uint32_t msgid = import_asked(user, count * 4096, 4096, fds, count);
