@@ -40,7 +40,7 @@ DEVICE bool any_passes(const struct any_plan &plan, const struct scan_item *item
     }
 }
 
-/* Takes items as scan_kernel does, from one on. Shared memory: plan.scan.smem vectors for each warp. */
+/* Takes items as block_per_row_kernel does, from one on. Shared memory: plan.scan.smem vectors for each warp. */
 template <class Narrow, class Wide, bool Ahead> DEVICE void any_items(const struct any_plan &plan, uint64_t first)
 {
     extern __shared__ __align__(128) uint4 any_tiles[];
