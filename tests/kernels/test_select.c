@@ -156,20 +156,41 @@ static void short_rows(void)
     PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64);
     PATH(WARP_PER_ROWS, .length = 35, .accumulator = IN_F64);
     PATH(WARP_PER_ROWS, .length = 65, .accumulator = IN_F64);
+    PATH(THREAD_PER_ROW, .length = 63, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROWS, .length = 512);
+    PATH(WARP_PER_ROWS, .length = 511, .accumulator = IN_F64, .wide = true);
+    PATH(WARP_PER_ROW, .length = 513);
+    PATH(WARP_PER_ROWS, .length = 100, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROWS_SERIAL, .length = 336, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROW, .length = 337, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROW, .length = 513, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F64, .wide = true, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROW, .length = 1536);
+    PATH(BLOCK_PER_ROW, .length = 1537);
+    PATH(WARP_PER_ROWS, .length = 5, .input_at = 4);
+    PATH(THREAD_PER_ROW, .length = 5, .input_at = 4, .output_at = 4);
+    PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64, .wide = true);
+    PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64, .wide = true, .one_pass = true);
+    PATH(THREAD_PER_ROW, .length = 5, .wide = true);
+    PATH(WARP_PER_ROW, .length = 31, .gap = 4);
+    PATH(WARP_PER_ROW, .length = 31, .gap = 8, .accumulator = IN_F64, .wide = true);
+    PATH(WARP_PER_ROW, .length = 31, .input = IBM);
+    PATH(ANY_LAYOUT, .length = 1000, .input_at = 1);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 31, .output = F64);
+    ON(t4, WARP_PER_ROW, .length = 1536);
+}
+
+static void short_rows_in_f2(void)
+{
     PATH(THREAD_PER_ROW, .length = 31, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS_SERIAL, .length = 32, .accumulator = IN_F2);
     PATH(THREAD_PER_ROW, .length = 33, .accumulator = IN_F2);
     PATH(THREAD_PER_ROW, .length = 63, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS, .length = 65, .accumulator = IN_F2);
-    PATH(THREAD_PER_ROW, .length = 63, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
-    PATH(WARP_PER_ROWS, .length = 512);
-    PATH(WARP_PER_ROWS, .length = 511, .accumulator = IN_F64, .wide = true);
-    PATH(WARP_PER_ROW, .length = 513);
     PATH(WARP_PER_ROWS_SERIAL, .length = 96, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS_SERIAL, .length = 97, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS_SERIAL, .length = 111, .accumulator = IN_F2, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(WARP_PER_ROWS_SERIAL, .length = 112, .accumulator = IN_F2, .kind = SCAND_KIND_EXCLUSIVE);
-    PATH(WARP_PER_ROWS, .length = 100, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(WARP_PER_ROWS, .length = 100, .accumulator = IN_F2, .input_at = 4);
     PATH(WARP_PER_ROWS_SERIAL, .length = 128, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS_SERIAL, .length = 129, .accumulator = IN_F2);
@@ -181,9 +202,6 @@ static void short_rows(void)
     PATH(WARP_PER_ROWS, .length = 209, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS_SERIAL, .length = 256, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS_SERIAL, .length = 257, .accumulator = IN_F2);
-    PATH(WARP_PER_ROWS_SERIAL, .length = 336, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
-    PATH(WARP_PER_ROW, .length = 337, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
-    PATH(WARP_PER_ROW, .length = 513, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(WARP_PER_ROWS_SERIAL, .length = 384, .accumulator = IN_F2, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(WARP_PER_ROW, .length = 385, .accumulator = IN_F2);
     PATH(WARP_PER_ROWS_SERIAL, .length = 512, .accumulator = IN_F2);
@@ -204,23 +222,9 @@ static void short_rows(void)
     PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F2, .gap = 4);
     PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F2, .input_at = 4);
     PATH(WARP_PER_ROWS_SERIAL, .length = 300, .accumulator = IN_F2, .input_at = 4, .output_at = 20);
-    PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F64, .wide = true, .kind = SCAND_KIND_EXCLUSIVE);
-    PATH(WARP_PER_ROW, .length = 1536);
-    PATH(BLOCK_PER_ROW, .length = 1537);
-    PATH(WARP_PER_ROWS, .length = 5, .input_at = 4);
-    PATH(THREAD_PER_ROW, .length = 5, .input_at = 4, .output_at = 4);
-    PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64, .wide = true);
-    PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64, .wide = true, .one_pass = true);
-    PATH(THREAD_PER_ROW, .length = 5, .wide = true);
     PATH(ANY_LAYOUT_PREFETCH, .length = 31, .accumulator = IN_F2, .wide = true);
-    PATH(WARP_PER_ROW, .length = 31, .gap = 4);
-    PATH(WARP_PER_ROW, .length = 31, .gap = 8, .accumulator = IN_F64, .wide = true);
-    PATH(WARP_PER_ROW, .length = 31, .input = IBM);
     PATH(WARP_PER_ROW, .length = 1000, .gap = 240, .input = IBM, .output = IBM, .accumulator = IN_F2);
     PATH(ANY_LAYOUT_PREFETCH, .length = 1000, .accumulator = IN_F2, .wide = true, .input_at = 4);
-    PATH(ANY_LAYOUT, .length = 1000, .input_at = 1);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 31, .output = F64);
-    ON(t4, WARP_PER_ROW, .length = 1536);
 }
 
 static void rows_of_a_block(void)
@@ -740,6 +744,7 @@ static void every_path_is_reached(void)
     reductions();
     ragged_rows();
     short_rows();
+    short_rows_in_f2();
     rows_of_a_block();
     rows_of_blocks();
     columns();
@@ -751,6 +756,7 @@ static void every_path_is_reached(void)
 static const struct test tests[] = {TEST(reductions),
                                     TEST(ragged_rows),
                                     TEST(short_rows),
+                                    TEST(short_rows_in_f2),
                                     TEST(rows_of_a_block),
                                     TEST(rows_of_blocks),
                                     TEST(columns),

@@ -58,6 +58,17 @@ uint64_t attack_import_new(struct attacker *self, struct line *line, uint64_t si
     return buffer;
 }
 
+struct msg_tensor attack_row(uint64_t buffer, uint64_t offset, uint64_t count, int64_t stride)
+{
+    return (struct msg_tensor){.buffer = buffer,
+                               .offset = offset,
+                               .dtype = SCAND_DTYPE_F32,
+                               .shape = {1, count},
+                               .shape_count = 2,
+                               .strides = {4, stride},
+                               .strides_count = 2};
+}
+
 void attack_control(struct attacker *self)
 {
     while (bench_now_ms() < self->until_ms)

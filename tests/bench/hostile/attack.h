@@ -110,6 +110,8 @@ uint64_t attack_import(struct attacker *self, struct line *line, const int *fds,
 /* Imports one new memfd, from which *memory maps the first page unless it is NULL. Returns the buffer's id, 0 where the
  * import is refused. */
 uint64_t attack_import_new(struct attacker *self, struct line *line, uint64_t size_bytes, void **memory);
+/* A row of `count` f32 samples, `stride` bytes apart, from byte `offset` of a buffer on. */
+struct msg_tensor attack_row(uint64_t buffer, uint64_t offset, uint64_t count, int64_t stride);
 
 /*
  * Requests without end: each connection has `window` of them without an answer, always. One that ends is made anew.

@@ -54,28 +54,17 @@ static bool set_up_stale(struct attacker *self, struct line *line)
     return set_up(self, line, STALE);
 }
 
-static struct msg_tensor samples_of(uint64_t buffer, uint64_t offset, uint64_t count, int64_t stride)
-{
-    return (struct msg_tensor){.buffer = buffer,
-                               .offset = offset,
-                               .dtype = SCAND_DTYPE_F32,
-                               .shape = {1, count},
-                               .shape_count = 2,
-                               .strides = {4, stride},
-                               .strides_count = 2};
-}
-
 /* Samples in nearly all files of a buffer. */
 static struct msg_tensor spread_of(uint64_t buffer)
 {
-    return samples_of(buffer, FILE_BYTES / 2, SAMPLES, (FILES - 1) * FILE_BYTES / SAMPLES / 4 * 4);
+    return attack_row(buffer, FILE_BYTES / 2, SAMPLES, (FILES - 1) * FILE_BYTES / SAMPLES / 4 * 4);
 }
 
 /* A row that takes long, and whose result all others want. */
 static bool ask_long(struct line *line, const struct buffers *buffers)
 {
-    const struct msg_job_submit_params job = {.input = samples_of(buffers->own, 0, LIMIT_ROW_SAMPLES, 0),
-                                              .output = samples_of(buffers->own, FILE_BYTES / 2, 1, 4),
+    const struct msg_job_submit_params job = {.input = attack_row(buffers->own, 0, LIMIT_ROW_SAMPLES, 0),
+                                              .output = attack_row(buffers->own, FILE_BYTES / 2, 1, 4),
                                               .axis = 1,
                                               .operation = SCAND_OPERATION_REDUCE,
                                               .reduction = SCAND_REDUCTION_SUM,
@@ -101,7 +90,7 @@ static bool ask_waiting(struct attacker *self, struct line *line)
     if (line->waiting == 0)
         return ask_long(line, buffers);
     const bool last = line->waiting == WAITING - 1;
-    return ask_sum(line, samples_of(buffers->own, FILE_BYTES / 2, SAMPLES, 4), buffers->alike + (last ? OPERANDS : 0),
+    return ask_sum(line, attack_row(buffers->own, FILE_BYTES / 2, SAMPLES, 4), buffers->alike + (last ? OPERANDS : 0),
                    last ? SCAND_PRIORITY_HIGH : SCAND_PRIORITY_NORMAL);
 }
 
@@ -113,7 +102,7 @@ void attack_jobs_compared(struct attacker *self)
 /* A job that is refused leaves its output stale, until its client knows of it. */
 static bool ask_refused(struct line *line, const struct buffers *buffers, unsigned at)
 {
-    const struct msg_job_submit_params job = {.input = samples_of(buffers->own, 0, SAMPLES, 4),
+    const struct msg_job_submit_params job = {.input = attack_row(buffers->own, 0, SAMPLES, 4),
                                               .output = spread_of(buffers->alike[at]),
                                               .axis = 1,
                                               .passes = {SCAND_PASS_FORWARD},

@@ -8,17 +8,6 @@
 #define FILE_BYTES  MIB(16)
 #define DEADLINE_MS 300
 
-static struct msg_tensor samples_of(uint64_t buffer, uint64_t offset, uint64_t count, int64_t stride)
-{
-    return (struct msg_tensor){.buffer = buffer,
-                               .offset = offset,
-                               .dtype = SCAND_DTYPE_F32,
-                               .shape = {1, count},
-                               .shape_count = 2,
-                               .strides = {4, stride},
-                               .strides_count = 2};
-}
-
 static bool submit(struct line *line, const struct msg_job_submit_params *job)
 {
     return line_ask(line, METHOD_job_submit, &msg_job_submit_params_type, job, NULL, 0);
@@ -33,8 +22,8 @@ static uint64_t slot(unsigned number)
 /* A row that takes long. */
 static bool ask_long(struct line *line, uint64_t to)
 {
-    const struct msg_job_submit_params job = {.input = samples_of(line->buffers[0], 0, LIMIT_ROW_SAMPLES, 0),
-                                              .output = samples_of(line->buffers[0], to, 1, 4),
+    const struct msg_job_submit_params job = {.input = attack_row(line->buffers[0], 0, LIMIT_ROW_SAMPLES, 0),
+                                              .output = attack_row(line->buffers[0], to, 1, 4),
                                               .axis = 1,
                                               .operation = SCAND_OPERATION_REDUCE,
                                               .reduction = SCAND_REDUCTION_SUM};
@@ -43,8 +32,8 @@ static bool ask_long(struct line *line, uint64_t to)
 
 static struct msg_job_submit_params small_job(const struct line *line, uint64_t from, uint64_t to)
 {
-    return (struct msg_job_submit_params){.input = samples_of(line->buffers[0], from, SAMPLES, 4),
-                                          .output = samples_of(line->buffers[0], to, SAMPLES, 4),
+    return (struct msg_job_submit_params){.input = attack_row(line->buffers[0], from, SAMPLES, 4),
+                                          .output = attack_row(line->buffers[0], to, SAMPLES, 4),
                                           .axis = 1,
                                           .passes = {SCAND_PASS_FORWARD},
                                           .passes_count = 1};
@@ -91,8 +80,8 @@ static bool set_up_file(struct attacker *self, struct line *line)
 /* Each reads all of a file. */
 static bool ask_file(struct attacker *self, struct line *line)
 {
-    const struct msg_job_submit_params job = {.input = samples_of(line->buffers[1], 0, FILE_BYTES / 4, 4),
-                                              .output = samples_of(line->buffers[0], slot(line->msgid % WAITING), 1, 4),
+    const struct msg_job_submit_params job = {.input = attack_row(line->buffers[1], 0, FILE_BYTES / 4, 4),
+                                              .output = attack_row(line->buffers[0], slot(line->msgid % WAITING), 1, 4),
                                               .axis = 1,
                                               .operation = SCAND_OPERATION_REDUCE,
                                               .reduction = SCAND_REDUCTION_SUM};
