@@ -10,37 +10,6 @@
 #include "client/scanctl/commands/commands.h"
 #include "protocol/own_descriptors.h"
 
-static void usage(FILE *file)
-{
-    const struct command *command;
-    fprintf(file, "usage: scanctl [--socket PATH | --local] COMMAND [OPTION...]\n\n");
-    for (size_t i = 0; (command = command_at(i)); i++)
-        fprintf(file, "  %-10s %-32s %s\n", command->name, command->arguments, command->text);
-    fprintf(
-        file,
-        "\n"
-        "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock where that is\n"
-        "                 there, else /run/scand/scand.sock\n"
-        "  --local        scan, reduce, run and demo: compute in this process, without a daemon;\n"
-        "                 operations and kernels: list what it can do\n"
-        "  --version, -V  print the version\n"
-        "  --help, -h     print this; after a command's name, that command's help\n\n"
-        "Exit codes: 0 success, 64 wrong usage, 65 wrong data, 66 no input, 69 no daemon, 70 a fault of the daemon "
-        "or device,\n"
-        "73 output cannot be created, 74 reading or writing failed, 75 try again, 77 not permitted, 130 cancelled.\n");
-}
-
-static int error_no_command(const char *word, struct error *error)
-{
-    char names[256] = "";
-    const struct command *command;
-    for (size_t i = 0; (command = command_at(i)); i++) {
-        strcat(names, i ? ", " : "");
-        strcat(names, command->name);
-    }
-    return fail(error, EX_USAGE, "unknown command \"%s\"; give one of %s; see scanctl --help", word, names);
-}
-
 /* True when a command that needs words has none: it then says what it does, as programs of Seismic Unix do. */
 static bool is_question(int argc, const struct command *command)
 {
@@ -65,7 +34,7 @@ static int words_run(int argc, char **argv, struct common_options *common, struc
             help_print(command, result ? stderr : stdout);
         return result;
     }
-    return error_no_command(argv[0], error);
+    return command_unknown(argv[0], error);
 }
 
 static int version_handle(void *context, int option, const char *argument, struct error *error)
@@ -88,9 +57,9 @@ static int scanctl(int argc, char **argv, struct error *error)
     if (version)
         printf("scanctl %s\n", SCANCTL_VERSION);
     else if (common.help)
-        usage(stdout);
+        usage_print(stdout);
     else if (optind >= argc) {
-        usage(stderr);
+        usage_print(stderr);
         return EX_USAGE;
     } else
         return words_run(argc - optind, argv + optind, &common, error);

@@ -77,6 +77,10 @@ class Failures(ScanctlTest):
         self.assertRegex(self.succeed("--version").decode(), r"\Ascanctl \d+\.\d+\.\d+\n\Z")
         for words in (("--help",), ("scan", "--help"), ("ping", "--help"), ("demo", "--help"), ("scan", "-o", "x", "--help")):
             self.assertRegex(self.succeed(*words).decode(), r"\Ausage: scanctl")
+        self.assertEqual(self.succeed("help"), self.succeed("--help"))
+        self.assertEqual(self.succeed("help", "scan"), self.succeed("scan", "--help"))
+        self.fail_with(64, 'unknown command "frob"; give one of scan', "help", "frob")
+        self.fail_with(64, "takes the name of one command, and got 2 words", "help", "scan", "run")
 
     def test_raw_shape(self):
         words = ("scan", self.good, "-o", self.out)
@@ -277,8 +281,8 @@ class Failures(ScanctlTest):
     def test_larger_than_the_quota(self):
         daemon = Daemon("--quota-host-memory", "70M")
         self.addCleanup(daemon.stop)
-        text = 'the whole array along this axis needs 100,663,296 bytes of memory .*buffer.import: .*"host-memory" is 73400320'
-        self.fail_with(75, text, *self.large()[1], socket_path=daemon.socket)
+        text = 'the whole array along this axis needs 100,663,296 bytes of memory .*buffer.import: .*"host-memory" is 73400320; that is never granted'
+        self.fail_with(77, text, *self.large()[1], socket_path=daemon.socket)
 
     def test_quota_of_jobs(self):
         """A file in several batches has two jobs at a time where it may, and else waits for its own."""
@@ -293,7 +297,7 @@ class Failures(ScanctlTest):
         self.addCleanup(daemon.stop)
         path = self.write("in.raw", bytes(400))
         text = 'quota "jobs" is 0; wait until more is allowed, or ask whoever runs the daemon'
-        self.fail_with(75, text, "scan", path, "-o", self.out, "--shape", "10,10", socket_path=daemon.socket)
+        self.fail_with(77, text, "scan", path, "-o", self.out, "--shape", "10,10", socket_path=daemon.socket)
 
 
 class Losses(ScanctlTest):

@@ -483,8 +483,18 @@ class SeveralFiles(ScanctlTest):
     def test_one_is_wrong(self):
         os.mkdir(self.path("results"))
         good, bad = self.write("a.su", su_file([[1.0]], True)), self.write("b.su", b"x")
-        self.fail_with(65, "b.su: is 1 bytes", "scan", good, bad, "-o", self.path("results") + "/")
-        self.assertEqual(os.listdir(self.path("results")), ["a.su"])
+        last, folder = self.write("c.su", su_file([[2.0]], True)), self.path("results")
+        for command in (("scan",), ("run", "demean")):
+            result = run(*command, good, bad, self.path("none.su"), last, "-o", folder + "/")
+            lines = result.stderr.decode().splitlines()
+            self.assertEqual((result.returncode, len(lines)), (65, 3))
+            self.assertRegex(lines[0], "^scanctl: .*b.su: is 1 bytes")
+            self.assertRegex(lines[1], "^scanctl: .*none.su: cannot be opened")
+            self.assertEqual(lines[2], "scanctl: 2 of 4 files failed, for the reasons above; the results of 2 are written")
+            self.assertEqual(sorted(os.listdir(folder)), ["a.su", "c.su"])
+        result = run("scan", good, last, "-o", folder, socket_path=self.path("nobody"))
+        self.assertEqual(result.returncode, 69)
+        self.assertRegex(result.stderr.decode(), r"\Ascanctl: no daemon .*\n.* 1 of 2 files failed, .*; 1 were not begun\n\Z")
         self.fail_with(73, "none/a.su: cannot be created", "scan", good, "-o", self.path("none") + "/")
         self.fail_with(64, "2 inputs, the first is .* give a folder that exists", "scan", good, bad, "-o", self.path("none"))
 
@@ -683,6 +693,7 @@ class Completion(ScanctlTest):
     def test_in_bash(self):
         self.assertEqual(self.completed("sc"), ["scan"])
         self.assertEqual(self.completed("scan", "--acc"), ["--accumulator"])
+        self.assertEqual(self.completed("help", "sc"), ["scan"])
         self.assertEqual(self.completed("scan", "-p", "b"), ["backward"])
         self.assertEqual(self.completed("--socket", "x", "reduce", "--op", "m"), ["min", "max", "mean"])
         self.assertEqual(self.completed("scan", "--format", ""), ["raw", "npy", "segy", "rsf", "su"])

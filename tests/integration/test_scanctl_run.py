@@ -323,6 +323,10 @@ class Operations(ScanctlTest):
         self.assertEqual((rows["passes"]["kind"], rows["passes"]["most"], rows["passes"]["required"]), ("words", 2, True))
         self.assertEqual(rows["kind"]["words"], ["inclusive", "exclusive", "half", "trapezoid"])
         self.assertEqual((rows["coefficients"]["kind"], rows["coefficients"]["follows"]), ("tensor", "samples"))
+        some = json.loads(self.succeed("operations", "--json", "dot", "box"))
+        self.assertEqual(some, [told["dot"], told["box"]])
+        self.assertRegex(self.succeed("operations", "dot").decode(), r"\Adot +each row and another")
+        self.fail_with(64, 'no operation "boxes"; there are: scan, reduce, upsample,', "operations", "dot", "boxes")
         # Words that `operations` lists are accepted by `run`.
         words = [f"{row['name']}={row['words'][0]}" for row in told["scan"]["parameters"] if row["words"]]
         given = self.write("in.npy", npy_header((2, 3)) + packed([1.0] * 6))

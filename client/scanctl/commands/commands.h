@@ -14,7 +14,7 @@
     X(scan, scan_options, "[OPTION...] IN... -o OUT", "scan the rows of files")                           \
     X(reduce, reduce_options, "--op OP [OPTION...] IN [-o OUT]", "reduce each row of a file to a number") \
     X(run, run_options, "STEPS [OPTION...] IN... [-o OUT]", "run a chain of operations on files")         \
-    X(operations, local_options, "[--json]", "list what the steps of run may be")                         \
+    X(operations, local_options, "[--json] [OPERATION...]", "list what the steps of run may be")          \
     X(ping, common_options, "[--json]", "measure a round trip to the daemon")                             \
     X(devices, common_options, "[--json]", "list the daemon's devices")                                   \
     X(kernels, local_options, "[--json]", "list what --algorithm may name")                               \
@@ -29,7 +29,8 @@
     X(wait, wait_options, "[--timeout S] [JOB]", "wait until a job, or all of yours, have ended")         \
     X(drain, common_options, "", "finish all jobs, then stop the daemon")                                 \
     X(demo, demo_options, "[OPTION...]", "scan a synthetic shot gather and check the result")             \
-    X(completion, common_options, "bash | zsh | fish", "print a script that completes words for a shell")
+    X(completion, common_options, "bash | zsh | fish", "print a script that completes words for a shell") \
+    X(help, common_options, "[COMMAND]", "print the help of a command, or of all")
 
 #define X(NAME, OPTIONS, ARGUMENTS, TEXT)                                                          \
     int command_##NAME(int argc, char **argv, struct common_options *common, struct error *error); \
@@ -46,7 +47,11 @@ struct command {
 /* The i-th of all, or NULL. */
 const struct command *command_at(size_t i);
 
-/* Prints the help of a command. */
+/* Fails for a word that is no command's name. */
+int command_unknown(const char *word, struct error *error);
+
+/* Prints what all commands do, or the help of one. */
+void usage_print(FILE *file);
 void help_print(const struct command *command, FILE *file);
 
 #endif

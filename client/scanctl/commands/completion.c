@@ -57,6 +57,13 @@ static void bash_option_values(const struct command *command, const struct optio
     }
 }
 
+static void names_print(void)
+{
+    const struct command *command;
+    for (size_t i = 0; (command = command_at(i)); i++)
+        printf(" %s", command->name);
+}
+
 static void bash_print(void)
 {
     const struct command *command;
@@ -79,8 +86,7 @@ static void bash_print(void)
            "    esac\n"
            "    case $command in\n"
            "    '') words='--socket --version --help");
-    for (size_t i = 0; (command = command_at(i)); i++)
-        printf(" %s", command->name);
+    names_print();
     printf("' ;;\n");
     for (size_t i = 0; (command = command_at(i)); i++) {
         printf("    %s) words='", command->name);
@@ -93,6 +99,9 @@ static void bash_print(void)
         for (const struct option_row *row = command->options; row->name; row++)
             bash_option_values(command, row);
     printf("    completion:completion) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$current\")) ;;\n"
+           "    help:help) COMPREPLY=($(compgen -W '");
+    names_print();
+    printf("' -- \"$current\")) ;;\n"
            "    *)\n"
            "        if [[ $current == -* || -z $command ]]; then\n"
            "            COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
@@ -122,6 +131,19 @@ static void zsh_option(const struct option_row *row)
     printf("'");
 }
 
+/* What words of a command are, that are no options. */
+static void words_print(const struct command *command)
+{
+    if (!strcmp(command->name, "completion"))
+        printf("shell:(bash zsh fish)");
+    else if (!strcmp(command->name, "help")) {
+        printf("command:(");
+        names_print();
+        printf(")");
+    } else
+        printf("file:_files");
+}
+
 static void zsh_print(void)
 {
     const struct command *command;
@@ -146,8 +168,9 @@ static void zsh_print(void)
         printf("    %s)\n        _arguments", command->name);
         for (const struct option_row *row = command->options; row->name; row++)
             zsh_option(row);
-        printf(" \\\n        '*:file:%s'\n        ;;\n",
-               !strcmp(command->name, "completion") ? "(bash zsh fish)" : "_files");
+        printf(" \\\n        '*:");
+        words_print(command);
+        printf("'\n        ;;\n");
     }
     printf("    esac\n}\n_scanctl \"$@\"\n");
 }
@@ -180,7 +203,10 @@ static void fish_print(void)
         for (const struct option_row *row = command->options; row->name; row++)
             fish_option(command, row);
     }
-    printf("complete -c scanctl -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n");
+    printf("complete -c scanctl -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n"
+           "complete -c scanctl -n '__fish_seen_subcommand_from help' -f -a '");
+    names_print();
+    printf("'\n");
 }
 
 int command_completion(int argc, char **argv, struct common_options *common, struct error *error)

@@ -1,5 +1,6 @@
 #include "client/scanctl/commands/commands.h"
 
+#include <getopt.h>
 #include <string.h>
 
 /* Texts that the help of some commands has beside their options. */
@@ -40,4 +41,62 @@ void help_print(const struct command *command, FILE *file)
     options_print(command->options, file);
     if (note)
         fprintf(file, "\n%s", note->after);
+}
+
+void usage_print(FILE *file)
+{
+    const struct command *command;
+    fprintf(file, "usage: scanctl [--socket PATH | --local] COMMAND [OPTION...]\n\n");
+    for (size_t i = 0; (command = command_at(i)); i++)
+        fprintf(file, "  %-10s %-32s %s\n", command->name, command->arguments, command->text);
+    fprintf(
+        file,
+        "\n"
+        "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock where that is\n"
+        "                 there, else /run/scand/scand.sock\n"
+        "  --local        scan, reduce, run and demo: compute in this process, without a daemon;\n"
+        "                 operations and kernels: list what it can do\n"
+        "  --version, -V  print the version\n"
+        "  --help, -h     print this; after a command's name, that command's help\n\n"
+        "Exit codes: 0 success, 64 wrong usage, 65 wrong data, 66 no input, 69 no daemon, 70 a fault of the daemon "
+        "or device,\n"
+        "73 output cannot be created, 74 reading or writing failed, 75 try again, 77 not permitted, 130 cancelled.\n");
+}
+
+int command_unknown(const char *word, struct error *error)
+{
+    char names[256] = "";
+    const struct command *command;
+    for (size_t i = 0; (command = command_at(i)); i++) {
+        strcat(names, i ? ", " : "");
+        strcat(names, command->name);
+    }
+    return fail(error, EX_USAGE, "unknown command \"%s\"; give one of %s; see scanctl --help", word, names);
+}
+
+static const struct command *command_find(const char *name)
+{
+    const struct command *command;
+    for (size_t i = 0; (command = command_at(i)); i++)
+        if (!strcmp(command->name, name))
+            return command;
+    return NULL;
+}
+
+int command_help(int argc, char **argv, struct common_options *common, struct error *error)
+{
+    int result = options_parse(argc, argv, false, common_options, NULL, NULL, common, error);
+    if (result || common->help)
+        return result;
+    if (optind < argc - 1)
+        return fail(error, EX_USAGE, "%s takes the name of one command, and got %d words; see scanctl --help", argv[0],
+                    argc - optind);
+    const struct command *command = optind < argc ? command_find(argv[optind]) : NULL;
+    if (optind < argc && !command)
+        return command_unknown(argv[optind], error);
+    if (command)
+        help_print(command, stdout);
+    else
+        usage_print(stdout);
+    return 0;
 }

@@ -1,6 +1,7 @@
 /*
  * operations: what the steps of scanctl run may be, as the daemon tells it.
  */
+#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -120,24 +121,56 @@ static void operation_json(struct json *json, const struct scand_operation_info 
     json_close(json, '}');
 }
 
-static int query_operations(struct scand *daemon, bool as_json, struct error *error)
+/* The operations that were asked for, in the order of the words; without words, all. */
+struct choice {
+    struct scand_operation_info operations[OPERATIONS_MAX];
+    size_t count;
+};
+
+/* Fails for a word that names no operation, and says which there are. */
+static int error_no_operation(const char *word, const struct choice *all, struct error *error)
 {
-    static struct scand_operation_info operations[OPERATIONS_MAX];
+    char names[512] = "";
+    for (size_t i = 0; i < all->count; i++) {
+        const size_t length = strlen(names);
+        snprintf(names + length, sizeof(names) - length, "%s%s", i ? ", " : "", all->operations[i].name);
+    }
+    return fail(error, EX_USAGE, "there is no operation \"%s\"; there are: %s", word, names);
+}
+
+static int choose(const struct choice *all, int argc, char **argv, struct choice *chosen, struct error *error)
+{
+    chosen->count = 0;
+    for (int i = 0; i < argc; i++) {
+        size_t found = 0;
+        while (found < all->count && strcmp(all->operations[found].name, argv[i]))
+            found++;
+        if (found == all->count)
+            return error_no_operation(argv[i], all, error);
+        if (chosen->count == OPERATIONS_MAX)
+            return fail(error, EX_USAGE, "%d operations are asked for; ask for at most %d at a time", argc,
+                        OPERATIONS_MAX);
+        chosen->operations[chosen->count++] = all->operations[found];
+    }
+    if (!argc)
+        *chosen = *all;
+    return 0;
+}
+
+static int choice_print(struct scand *daemon, const struct choice *chosen, bool as_json, struct error *error)
+{
     static struct scand_parameter_info rows[ROWS_MAX];
     struct json json = {.file = stdout};
-    size_t count, row_count;
-    int status = scand_operations(daemon, operations, sizeof(*operations), OPERATIONS_MAX, &count);
-    if (!status && !count)
-        return fail(error, EX_USAGE, "the daemon (%s) is older than scanctl run and tells no operations; upgrade it",
-                    scand_server_name(daemon));
-    if (!status && as_json)
+    size_t row_count;
+    int status = 0;
+    if (as_json)
         json_open(&json, NULL, '[');
-    for (size_t i = 0; !status && i < count; i++) {
-        status = scand_parameters(daemon, operations[i].name, rows, sizeof(*rows), ROWS_MAX, &row_count);
+    for (size_t i = 0; !status && i < chosen->count; i++) {
+        status = scand_parameters(daemon, chosen->operations[i].name, rows, sizeof(*rows), ROWS_MAX, &row_count);
         if (!status && as_json)
-            operation_json(&json, &operations[i], rows, row_count);
+            operation_json(&json, &chosen->operations[i], rows, row_count);
         else if (!status)
-            operation_print(&operations[i], rows, row_count);
+            operation_print(&chosen->operations[i], rows, row_count);
     }
     if (status)
         return remote_error(daemon, status, "operations", error);
@@ -151,7 +184,29 @@ static int query_operations(struct scand *daemon, bool as_json, struct error *er
     return 0;
 }
 
+static int query_operations(struct scand *daemon, int argc, char **argv, bool as_json, struct error *error)
+{
+    static struct choice all, chosen;
+    const int status = scand_operations(daemon, all.operations, sizeof(*all.operations), OPERATIONS_MAX, &all.count);
+    if (status)
+        return remote_error(daemon, status, "operations", error);
+    if (!all.count)
+        return fail(error, EX_USAGE, "the daemon (%s) is older than scanctl run and tells no operations; upgrade it",
+                    scand_server_name(daemon));
+    const int result = choose(&all, argc, argv, &chosen, error);
+    return result ? result : choice_print(daemon, &chosen, as_json, error);
+}
+
 int command_operations(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return query_run_local(argc, argv, common, query_operations, error);
+    struct scand *daemon;
+    int result = options_parse(argc, argv, false, local_options, NULL, NULL, common, error);
+    if (result || common->help)
+        return result;
+    result = remote_open_computing(common->socket_path, common->local, &daemon, error);
+    if (result)
+        return result;
+    result = query_operations(daemon, argc - optind, argv + optind, common->json, error);
+    scand_disconnect(daemon);
+    return result;
 }
