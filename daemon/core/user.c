@@ -134,6 +134,9 @@ void user_unhold(struct user *user)
     user->holds--;
 }
 
+/* The user itself, or another program of the user's, may have given something back by then. */
+#define QUOTA_RETRY_MS 100
+
 int user_check(const struct user *user, enum quota quota, uint64_t more, const char *request, struct error *error)
 {
     static const struct {
@@ -147,12 +150,14 @@ int user_check(const struct user *user, enum quota quota, uint64_t more, const c
     if (used <= most && more <= most - used)
         return 0;
     const char *remedy = most == 0     ? "wait until more is allowed"
-                         : more > most ? "ask for less at a time"
+                         : more > most ? "that is never granted: ask for less at a time"
                                        : texts[quota].remedy;
-    return error_set(error, -EDQUOT,
-                     "%s: user %u has %" PRIu64 " %s and asks for %" PRIu64 " more; its quota \"%s\" is %" PRIu64
-                     "; %s, or ask whoever runs the daemon to raise that setting",
-                     request, (unsigned)user->uid, used, texts[quota].counted, more, texts[quota].word, most, remedy);
+    error_set(error, -EDQUOT,
+              "%s: user %u has %" PRIu64 " %s and asks for %" PRIu64 " more; its quota \"%s\" is %" PRIu64
+              "; %s, or ask whoever runs the daemon to raise that setting",
+              request, (unsigned)user->uid, used, texts[quota].counted, more, texts[quota].word, most, remedy);
+    error->retry_ms = more <= most ? QUOTA_RETRY_MS : 0;
+    return -EDQUOT;
 }
 
 void user_add(struct user *user, enum quota quota, uint64_t amount)

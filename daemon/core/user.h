@@ -124,7 +124,8 @@ unsigned user_connects_left(struct user_table *table, uid_t uid, uint64_t now_us
 /* The user has opened one of them. */
 void user_count_connect(struct user *user, uint64_t now_us);
 
-/* Checks a request: 0 when the user may have that much more, else -EDQUOT and *error, which begins with `request`. */
+/* Checks a request: 0 when the user may have that much more, else -EDQUOT and *error, which begins with `request`.
+ * Without retry_ms it says that the user may never have so much. */
 int user_check(const struct user *user, enum quota quota, uint64_t more, const char *request, struct error *error);
 /* Count an amount that the user has got, or given back. */
 void user_add(struct user *user, enum quota quota, uint64_t amount);

@@ -210,8 +210,10 @@ static void refusals_say_what_to_do(void)
         CHECK_CONTAINS(error.message, "ask whoever runs the daemon to raise that setting");
         for (size_t i = 0; i < 3; i++)
             CHECK_CONTAINS(error.message, words[quota][i]);
+        CHECK(error.retry_ms > 0);
         CHECK_EQ(user_check(bert, quota, 4097, "buffer.create", &error), -EDQUOT);
-        CHECK_CONTAINS(error.message, " is 4096; ask for less at a time, or ask whoever runs the daemon");
+        CHECK_CONTAINS(error.message, " is 4096; that is never granted: ask for less at a time, or ask whoever");
+        CHECK_EQ(error.retry_ms, 0);
     }
     grants = grants_of(0, 1);
     users_configure(&table, &grants);

@@ -346,8 +346,9 @@ void scand_forget(void);
  * call. Of more than eight connections, a thread keeps the messages of the eight that failed last; others have
  * "". */
 const char *scand_message(const struct scand *daemon);
-/* The time to wait before a new try, of the latest call as above. After SCAND_BUSY, or SCAND_QUOTA because of too many
- * jobs: milliseconds after which a new try makes sense, 0 when unknown. */
+/* The time to wait before a new try, of the latest call as above. After SCAND_BUSY: milliseconds after which a new
+ * try makes sense, 0 when unknown. After SCAND_QUOTA likewise, but 0 when a new try makes no sense: that is more than
+ * the user may ever have, or this connection has what it may have. */
 uint32_t scand_retry_ms(const struct scand *daemon);
 
 const char *scand_version(void); /* version of this library: "0.1.0" */

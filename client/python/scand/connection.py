@@ -10,14 +10,13 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 from ._ffi import ffi
 from ._library import lib, string
 from .chains import check_task, new_task
-from .errors import ScandError, error_of
+from .errors import ForbiddenError, ScandError, error_of
 from .layout import Order, Pattern, Tensor
-from .memory import Block, Importable, Place, drops
+from .memory import Importable, Place, drops
 
 IMPORTS_MOST = 192  # at most, of the 256 buffers that the daemon takes of a connection,
 BUFFERS_MOST = 248  # with those that the connection has made
 PATTERNS_MOST = 256  # patterns of jobs that are remembered
-USERS_MOST = 1280  # users of a daemon
 DRAIN_MOST_S = 86400  # at most, for which libscand keeps a job that a stopping daemon has refused
 RETRY_S = 0.01  # after which a busy daemon is asked again, where it does not say
 BUSY = frozenset((lib.SCAND_BUSY, lib.SCAND_QUOTA))
@@ -217,31 +216,25 @@ class Connection:
 
     def _import(self, block: Importable) -> Any:
         self._make_room()
-        buffer = self._patiently(block.import_to, host_bytes=block.size if isinstance(block, Block) else 0)
+        buffer = self._patiently(block.import_to)
         self._imports[block.serial] = buffer, block
         return buffer
 
-    def _patiently(self, function: Callable[..., int], *arguments: Any, allowed: int = 0, host_bytes: int = 0) -> Any:
-        """The buffer that a function of libscand's makes, while the daemon is not busy; None with the status `allowed`.
-        `host_bytes` are what the buffer takes of the user's host memory."""
+    def _patiently(self, function: Callable[..., int], *arguments: Any, allowed: int = 0) -> Any:
+        """The buffer that a function of libscand's makes, while the daemon is not busy; None with the status `allowed`."""
         out = ffi.new("struct scand_buffer **")
         give_up_at = time.monotonic() + self._patience_s
         while (status := self.call(function, self.daemon, *arguments, out)) in BUSY:
             error, retry_s = self.error(status), self.retry_s()
-            if time.monotonic() >= give_up_at or (status == lib.SCAND_QUOTA and self._is_never_granted(host_bytes)):
+            if status == lib.SCAND_QUOTA and not lib.scand_retry_ms(self.daemon):  # it will never be granted
+                raise ForbiddenError(str(error), error.status)
+            if time.monotonic() >= give_up_at:
                 raise error
             time.sleep(retry_s)
         if status and status == allowed:
             return None
         self.check(status)
         return out[0]
-
-    def _is_never_granted(self, host_bytes: int) -> bool:
-        """True where the user's whole quota of host memory is less, so that waiting is in vain."""
-        users, count = ffi.new("struct scand_user_info[]", USERS_MOST), ffi.new("size_t *")
-        if self.call(lib.scand_users, self.daemon, users, ffi.sizeof(users[0]), USERS_MOST, count):
-            return False  # an older daemon
-        return any(user.user == os.geteuid() and user.host_quota_bytes < host_bytes for user in users[0 : count[0]])
 
     def _make_room(self) -> None:
         """Makes room for another buffer, by giving up the imports that were not used for longest."""

@@ -64,7 +64,7 @@ class UnsupportedError(ScandError, NotImplementedError):
 
 
 class ForbiddenError(ScandError, PermissionError):
-    """The user may not do what was asked."""
+    """The user may not do what was asked, or asks for more than its whole quota."""
 
     status = "permission"
 

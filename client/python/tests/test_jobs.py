@@ -278,14 +278,16 @@ class Loops(PackageTest):
 
 
 class MemoryQuota(PackageTest):
-    options = ("--quota-host-memory", "96M")
+    options = ("--quota-host-memory", "96M", "--quota-device-memory", "8M")
 
     def test_what_is_never_granted_is_not_waited_for(self):
         client = scand.Client(patience_s=3600)
         self.addCleanup(client.close)
         x = scand.empty((120, 1 << 18), "f4")
-        with self.assertRaisesRegex(scand.BusyError, 'its quota "host-memory" is 100663296; ask for less at a time, or ask'):
+        with self.assertRaisesRegex(scand.ForbiddenError, 'its quota "host-memory" is 100663296; that is never granted: ask'):
             scand.scan(x, client=client)
+        with self.assertRaisesRegex(scand.ForbiddenError, 'its quota "device-memory" is 8388608; that is never granted: ask'):
+            scand.device_empty((3, 1 << 20), "f4", client=client)
         x = scand.empty((9, 1 << 18), "f4")
         x[...] = 1
         self.assertEqual(scand.scan(x, client=client, out=x)[8, -1], 1 << 18)

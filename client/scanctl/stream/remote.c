@@ -54,15 +54,21 @@ int remote_open_computing(const char *socket_path, bool local, struct scand **da
     return result;
 }
 
-static int error_of(int status, const char *doing, const char *message, struct error *error)
+int remote_exit_code(const struct scand *daemon, int status)
 {
-    return fail(error, scand_status_exit_code(status), "%s failed (%s): %s", doing, scand_status_word(status),
+    const bool never = status == SCAND_QUOTA && scand_retry_ms(daemon) == 0;
+    return never ? EX_NOPERM : scand_status_exit_code(status);
+}
+
+static int error_of(const struct scand *daemon, int status, const char *doing, const char *message, struct error *error)
+{
+    return fail(error, remote_exit_code(daemon, status), "%s failed (%s): %s", doing, scand_status_word(status),
                 *message ? message : scand_status_text(status));
 }
 
 int remote_error(const struct scand *daemon, int status, const char *doing, struct error *error)
 {
-    return error_of(status, doing, scand_message(daemon), error);
+    return error_of(daemon, status, doing, scand_message(daemon), error);
 }
 
 struct scand_device remote_device(struct scand *daemon)
@@ -160,7 +166,7 @@ static int submission_error(const struct submission *submission, int status, str
 {
     char message[ERROR_TEXT_BYTES];
     step_name(scand_message(submission->daemon), message, sizeof message);
-    return error_of(status, submission->compute.word, message, error);
+    return error_of(submission->daemon, status, submission->compute.word, message, error);
 }
 
 int submission_start(struct submission *submission, struct error *error)

@@ -21,6 +21,8 @@ int remote_open_watching(const char *socket_path, struct scand **daemon, struct 
 /* Connects for a computation: `local` has it computed in this process, without a daemon, and so does the environment
  * where no daemon answers, which is said on standard error. */
 int remote_open_computing(const char *socket_path, bool local, struct scand **daemon, struct error *error);
+/* The exit code for the call that has just failed. What a quota will never allow is no failure to try again after. */
+int remote_exit_code(const struct scand *daemon, int status);
 /* Fills *error from the call that has just failed; `doing` is what was being done: "the scan". */
 int remote_error(const struct scand *daemon, int status, const char *doing, struct error *error);
 /* The daemon's first device, or one without a name where it tells none. */

@@ -17,7 +17,7 @@ static int first_buffer_error(const struct stream *stream, int status, struct er
     const char *message = scand_message(stream->daemon);
     grouped(partition_buffer_bytes(stream->partition, stream->partition->least), bytes);
     return fail(
-        error, scand_status_exit_code(status),
+        error, remote_exit_code(stream->daemon, status),
         "%s: %s along this axis needs %s bytes of memory at once, which the daemon does not give or take (%s): %s%s",
         stream->input->name, stream->partition->records == 1 ? "the whole array" : "one row", bytes,
         scand_status_word(status), message,

@@ -54,7 +54,7 @@ static int check_quota(struct call *call, const char *method)
 {
     const struct user *user = call->client->user;
     int r = user_check(user, QUOTA_JOBS, 1, method, &call->error);
-    if (r && user->most[QUOTA_JOBS] > 0) /* of 0 jobs none will end */
+    if (r && call->error.retry_ms)
         call->error.retry_ms = retry_ms(scheduler_user_backlog_us(&call->service->scheduler, call->client->lane.user));
     return r;
 }

@@ -352,14 +352,17 @@ static int reserve_maps(struct service *service, struct buffer *buffer, struct e
     const uint64_t count = buffer->fd_count, allowed = stock_allowed_half(&service->maps, user->maps);
     if (buffer->source != BUFFER_IMPORT)
         return 0;
-    if (user->maps > allowed || count > allowed - user->maps)
-        return error_set(error, -EDQUOT,
-                         "buffer.import: its %" PRIu64 " descriptors take as many memory maps; user %u has %" PRIu64
-                         " and may have %" PRIu64 " of the %" PRIu64
-                         " for imports, half of what others leave; import fewer, larger descriptors, release a buffer, "
-                         "or raise vm.max_map_count "
-                         "and start scand anew",
-                         count, (unsigned)user->uid, user->maps, allowed, service->maps.most);
+    if (user->maps > allowed || count > allowed - user->maps) {
+        error_set(error, -EDQUOT,
+                  "buffer.import: its %" PRIu64 " descriptors take as many memory maps; user %u has %" PRIu64
+                  " and may have %" PRIu64 " of the %" PRIu64
+                  " for imports, half of what others leave; import fewer, larger descriptors, release a buffer, "
+                  "or raise vm.max_map_count "
+                  "and start scand anew",
+                  count, (unsigned)user->uid, user->maps, allowed, service->maps.most);
+        error->retry_ms = count <= service->maps.most / 2 ? RETRY_MS : 0;
+        return -EDQUOT;
+    }
     buffer->maps = count;
     user->maps += count;
     service->maps.used += count;
@@ -373,11 +376,14 @@ static int reserve_file(struct service *service, struct buffer *buffer, struct e
     const uint64_t allowed = stock_allowed_half(&service->files, user->files);
     if (buffer->source != BUFFER_FILE)
         return 0;
-    if (user->files >= allowed)
-        return error_set(error, -EDQUOT,
-                         "buffer.import_file: user %u has %" PRIu64 " files open in buffers and may have %" PRIu64
-                         " of %" PRIu64 ", half of what others leave; release a buffer",
-                         (unsigned)user->uid, user->files, allowed, service->files.most);
+    if (user->files >= allowed) {
+        error_set(error, -EDQUOT,
+                  "buffer.import_file: user %u has %" PRIu64 " files open in buffers and may have %" PRIu64
+                  " of %" PRIu64 ", half of what others leave; release a buffer",
+                  (unsigned)user->uid, user->files, allowed, service->files.most);
+        error->retry_ms = RETRY_MS;
+        return -EDQUOT;
+    }
     buffer->counted_files = 1;
     user->files++;
     service->files.used++;
