@@ -18,16 +18,6 @@ struct arena {
     bool is_kept;             /* for further messages */
 };
 
-/* Bytes from outside, for a message to people: one line of ASCII, whatever they are, and never half a character. */
-static char *text_show(char *out, size_t size, const char *text, size_t length)
-{
-    size_t n = length < size - 1 ? length : size - 1;
-    for (size_t i = 0; i < n; i++)
-        out[i] = text[i] >= ' ' && text[i] <= '~' && text[i] != '"' ? text[i] : '?';
-    out[n] = '\0';
-    return out;
-}
-
 static bool text_is(const struct object *object, const char *text, size_t size)
 {
     return object->type == OBJECT_TEXT && object->size == size && memcmp(object->via.bytes, text, size) == 0;

@@ -88,6 +88,7 @@
 #define LIMIT_DRAINED_MS        5000    /* time at the end of a drain for clients to take their last replies */
 #define LIMIT_LAST_INPUT_MS     1000    /* time before that to refuse what clients have sent until then */
 #define LIMIT_LOST_MS           2000    /* the same when the device is lost and everybody waits for the next worker */
+#define LIMIT_QUICK_MS          2000    /* time that a worker has to serve for its end not to be a failure */
 
 /* Buffers. A host buffer is a segment, of a power of two, or several large ones. */
 #define LIMIT_SMALLEST_SEGMENT_BYTES KIB(4)

@@ -62,3 +62,12 @@ void text_clean(char *text)
         text += step;
     }
 }
+
+char *text_show(char *out, size_t size, const char *text, size_t length)
+{
+    size_t n = length < size - 1 ? length : size - 1;
+    for (size_t i = 0; i < n; i++)
+        out[i] = text[i] >= ' ' && text[i] <= '~' && text[i] != '"' ? text[i] : '?';
+    out[n] = '\0';
+    return out;
+}

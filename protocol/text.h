@@ -14,4 +14,7 @@ size_t utf8_length(const char *text);
  * direction of text, and of what is not UTF-8. */
 void text_clean(char *text);
 
+/* Copies text to be quoted in an error, as one line of ASCII without quotation marks, cut to size. Returns out. */
+char *text_show(char *out, size_t size, const char *text, size_t length);
+
 #endif

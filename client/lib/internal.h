@@ -56,9 +56,10 @@
 #ifndef BUFFERS_ENDED_MAX
 #define BUFFERS_ENDED_MAX 4096 /* buffers of ended sessions, kept for scand_buffer_release */
 #endif
-/* Pause before a job that met many ends of workers is sent again: over QUICK_MS of the supervisor. */
+/* Pause before a job that met many ends of workers is sent again: so long that the next end is no failure, after which
+ * all would wait for a worker. */
 #ifndef SUSPECT_MS
-#define SUSPECT_MS 2500
+#define SUSPECT_MS (LIMIT_QUICK_MS + 500)
 #endif
 #define ATTEMPTS_AT_ONCE 3 /* times that a request or job is sent without a pause, */
 #define ATTEMPTS_MAX     5 /* and in all: what ends so many workers will end another */

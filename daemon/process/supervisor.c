@@ -22,6 +22,7 @@
 #include "notify.h"
 #include "pool_store.h"
 #include "protocol/clock.h"
+#include "protocol/limits.h"
 #include "protocol/own_descriptors.h"
 #include "protocol/status.h"
 #include "provision.h"
@@ -33,7 +34,7 @@
  * after a pause that doubles with each failure in a row. QUICK_MS is short: whoever makes workers end again and again
  * must not get long pauses for it, through which all others wait. */
 #ifndef QUICK_MS
-#define QUICK_MS 2000
+#define QUICK_MS LIMIT_QUICK_MS
 #endif
 #ifndef PAUSE_FIRST_MS
 #define PAUSE_FIRST_MS 50

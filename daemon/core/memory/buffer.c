@@ -208,7 +208,7 @@ static int prepare_pool(struct buffer *buffer, struct pool *pool, struct error *
     if (pool_needs_renewal(&buffer->run, buffer->user->uid)) {
         int r = pool_renew(pool, &buffer->run, buffer->user->uid);
         if (r > 0)
-            return r;
+            return PREPARE_MORE;
         if (r == -EMFILE || r == -ENFILE)
             return error_set(
                 error, -EAGAIN,

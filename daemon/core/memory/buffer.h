@@ -112,8 +112,9 @@ bool buffer_dismantles_fast(const struct buffer *buffer);
 bool buffer_lasts(const struct buffer *buffer);
 
 /* Makes the memory ready for jobs, a unit of some milliseconds at a time; of imported memory only the first pin unit is
- * pinned. 1: more is left, call it again; PREPARE_BY_HELPER: the same, and nothing that is left has to wait for a
- * client. 0, or -errno and *error: that was all. Dismantle in any case. */
+ * pinned. PREPARE_MORE: more is left, call it again; PREPARE_BY_HELPER: the same, and nothing that is left has to wait
+ * for a client. 0, or -errno and *error: that was all. Dismantle in any case. */
+#define PREPARE_MORE      1
 #define PREPARE_BY_HELPER 2
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
 /* Undoes buffer_prepare, a unit at a time; true while more is left. Descriptors stay (client_buffers.c). */

@@ -24,6 +24,24 @@ struct buffer_work {
     struct error error;
 };
 
+/* Returns the request that made a buffer, for errors. */
+static const char *buffer_method(const struct buffer *buffer)
+{
+    switch (buffer->source) {
+    case BUFFER_IMPORT:
+        return "buffer.import";
+    case BUFFER_FILE:
+        return "buffer.import_file";
+    case BUFFER_FOREIGN:
+        return "buffer.import_device";
+    case BUFFER_POOL:
+    case BUFFER_DEVICE:
+    case BUFFER_EXPORTABLE:
+        break;
+    }
+    return "buffer.create";
+}
+
 static enum quota buffer_quota(const struct buffer *buffer)
 {
     return buffer->span.place == SCAND_PLACE_DEVICE ? QUOTA_DEVICE_MEMORY : QUOTA_HOST_MEMORY;
@@ -279,12 +297,12 @@ static int buffer_publish(struct client *client, uint32_t msgid, struct buffer *
 {
     int r = note_aliases(client, buffer);
     if (r)
-        return error_set(error, r, "buffer.create: out of memory for another buffer; try again later");
+        return error_set(error, r, "%s: out of memory for another buffer; try again later", buffer_method(buffer));
     buffer->id = client->last_buffer_id + 1;
     r = reply_created(client, msgid, buffer);
     if (r) {
-        error_set(error, -EAGAIN, "buffer.create: its descriptors cannot be sent now: %s; try again in %d ms",
-                  strerror(-r), RETRY_MS);
+        error_set(error, -EAGAIN, "%s: its descriptors cannot be sent now: %s; try again in %d ms",
+                  buffer_method(buffer), strerror(-r), RETRY_MS);
         error->retry_ms = RETRY_MS;
         return -EAGAIN;
     }
@@ -324,7 +342,7 @@ static bool prepare_run(struct work *work)
 {
     struct buffer_work *self = (struct buffer_work *)work;
     self->status = buffer_prepare(self->buffer, self->service->pool, &self->error);
-    return self->status == 1;
+    return self->status == PREPARE_MORE;
 }
 
 /* True while the client is there: nobody waits for the buffer of a client that is gone. */
@@ -408,11 +426,12 @@ static void prepare(struct service *service, struct buffer *buffer, struct work 
 int buffer_begin(struct call *call, struct buffer *buffer)
 {
     struct client *client = call->client;
-    const char *method = buffer->source == BUFFER_IMPORT ? "buffer.import" : "buffer.create";
     if (buffer->source == BUFFER_IMPORT)
         import_look(buffer);
     uint64_t cost_bytes = buffer_cost_bytes(buffer);
-    int r = cost_bytes ? user_check(client->user, buffer_quota(buffer), cost_bytes, method, &call->error) : 0;
+    int r = 0;
+    if (cost_bytes > 0)
+        r = user_check(client->user, buffer_quota(buffer), cost_bytes, buffer_method(buffer), &call->error);
     if (!r)
         r = reserve_maps(call->service, buffer, &call->error);
     if (!r)

@@ -170,11 +170,11 @@ static int import_complete(struct buffer *buffer, struct pool *pool, struct erro
     }
     while (!r && buffer->filled_bytes < buffer->span.size_bytes) {
         if (buffer->filled_bytes - begun_bytes >= LIMIT_UNIT_BYTES)
-            return 1;
+            return PREPARE_MORE;
         r = import_fill(buffer, &pool->page_budget, error);
     }
     if (!r && buffer->filled_bytes - begun_bytes >= LIMIT_UNIT_BYTES)
-        return 1;
+        return PREPARE_MORE;
     settle(buffer, &pool->page_budget, buffer->promised_bytes);
     return r;
 }

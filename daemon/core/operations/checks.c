@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "operation.h"
+#include "protocol/text.h"
 
 void step_set_parameters(struct step *step, const void *parameters, size_t size_bytes)
 {
@@ -79,14 +80,11 @@ void word_list_add(struct word_list *list, const char *word)
  * The names of `algorithm`.
  */
 
-/* The name is shown as one line of ASCII, whatever was sent. */
 int refuse_algorithm_name(const char *name, const struct word_list *names, struct error *error)
 {
     char shown[LIMIT_NAME_BYTES];
-    size_t length = strlen(name);
-    for (size_t i = 0; i <= length; i++)
-        shown[i] = i == length || (name[i] >= ' ' && name[i] <= '~' && name[i] != '"') ? name[i] : '?';
-    return error_set(error, -EINVAL, "\"algorithm\" is \"%s\"; there are: %s", shown, names->text);
+    return error_set(error, -EINVAL, "\"algorithm\" is \"%s\"; there are: %s",
+                     text_show(shown, sizeof shown, name, strlen(name)), names->text);
 }
 
 int refuse_with_algorithm(const char *algorithm, const char *field, const char *value, const char *allowed,
