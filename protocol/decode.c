@@ -1,3 +1,4 @@
+/* Bytes to messages, field by field by the tables of encode.c, with an error that names the field: encoding.h. */
 #include "encoding.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* Messages to bytes, and the tables of all maps, by which encode.c writes and decode.c reads: encoding.h. */
 #include "encoding.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* A device around another one, of which a call fails or never ends: --fail-chunk, --hang-chunk and --fail-memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>

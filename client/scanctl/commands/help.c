@@ -1,3 +1,4 @@
+/* The help of scanctl and of each command, made of the tables of options. */
 #include "client/scanctl/commands/commands.h"
 
 #include <getopt.h>

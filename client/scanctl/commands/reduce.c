@@ -1,3 +1,4 @@
+/* scanctl reduce: its results, printed or written. */
 #include "client/scanctl/commands/file_job.h"
 #include "client/scanctl/commands/reduce_options.h"
 

@@ -1,3 +1,4 @@
+/* scanctl scan. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* block-sum: the adjoint of upsample. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* What checks of several operations have in common (operation.h): dtypes, names of variants, layouts that variants
+ * need. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>

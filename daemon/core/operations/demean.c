@@ -1,3 +1,4 @@
+/* demean: rows of floats less their means. */
 #include <stdio.h>
 
 #include "daemon/core/operations/operation.h"

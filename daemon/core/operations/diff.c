@@ -1,3 +1,4 @@
+/* diff: its kinds, of which derivatives have a time step. */
 #include <errno.h>
 #include <stdio.h>
 

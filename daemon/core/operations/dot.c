@@ -1,3 +1,4 @@
+/* dot: a number for each row, of two operands. */
 #include <stdio.h>
 
 #include "daemon/core/operations/operation.h"

@@ -1,3 +1,4 @@
+/* pick: its positions and half-widths, two vectors of one length. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* reduce: which reductions integers have; and the variants of the tutorials (kernels/tutorial) in place of order 1. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The table of operations, and the check of a chain step by step: steps_check of operation.h. */
 #include "operation.h"
 
 #include <errno.h>

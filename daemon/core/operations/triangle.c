@@ -1,3 +1,4 @@
+/* triangle and box, whose steps have nearly the same fields. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

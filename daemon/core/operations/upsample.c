@@ -1,3 +1,4 @@
+/* upsample: rows that become a whole number of times as long. The shortest of these files, as an example. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

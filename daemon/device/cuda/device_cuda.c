@@ -1,3 +1,4 @@
+/* The table of functions of a CUDA device: how it is opened, chunks are started and looked at, and it is closed. */
 #include <cuda_runtime.h>
 #include <errno.h>
 #include <stdlib.h>

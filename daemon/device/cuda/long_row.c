@@ -1,3 +1,5 @@
+/* A long row that is computed by ranges, between which it can be left off: what it keeps meanwhile, and its next range.
+ * */
 #include <errno.h>
 #include <stdlib.h>
 

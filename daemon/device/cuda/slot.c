@@ -1,3 +1,5 @@
+/* A chunk on its way through a slot: where its operands lie, and its uploads, kernels and downloads, queued on streams.
+ * */
 #include <errno.h>
 #include <string.h>
 
