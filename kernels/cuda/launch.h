@@ -39,13 +39,14 @@ cudaError_t scan_device_find(struct scan_device *device);
 #define SCAN_SUMS 6
 int scan_sum_number(const struct scan_rule *rule);
 
-/* The progress for a stream's next launch, of thread blocks of so many warps; NULL where it is not worth its atomic
- * operations. */
+/* Finds the counter from which thread blocks of so many warps take the items of a stream's next launch; NULL where that
+ * is not worth its atomic operations. */
 cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t stream,
                              struct work_queue_counter **progress);
 
-/* Thread blocks for a plan's items where `resident` of so many warps are resident at once, which is not 0, and its
- * progress. Those of a range leave soon, so that others, of streams that go first, need not wait for its end. */
+/* Finds how many thread blocks a plan's items get, of so many warps, where `resident` of them, which is not 0, are
+ * resident at once; and sets plan->progress. Thread blocks of a range leave soon, so that those of streams that go
+ * first need not wait for its end. */
 cudaError_t scan_grid_of(struct scan_device *device, struct scan_plan *plan, uint64_t resident, int warps,
                          cudaStream_t stream, uint64_t *grid);
 
@@ -55,8 +56,8 @@ cudaError_t scan_work_queue_of(struct scan_device *device, cudaStream_t stream, 
 /* Finds how many thread blocks an SM holds; 0 where it has too little shared memory. */
 cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
 
-/* Load a kernel; one that always has so many threads and bytes of dynamic shared memory, and find how many are
- * resident; one that may have all the shared memory that a thread block can. */
+/* Load a kernel: any; one that always has so many threads and bytes of dynamic shared memory, and find how many of its
+ * thread blocks an SM holds; one whose thread blocks may have all shared memory that there is. */
 cudaError_t scan_kernel_load(const void *kernel);
 cudaError_t scan_kernel_load_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
 cudaError_t scan_kernel_load_most(const struct scan_device *device, const void *kernel);
@@ -67,7 +68,8 @@ cudaError_t scan_kernel_share(const void *kernel, size_t shared_bytes);
 cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
                                cudaStream_t stream);
 
-/* Thread blocks of `warps`, each of which takes so many rows at a time. `resident`: of an SM. */
+/* Launches thread blocks of `warps` warps, each of which takes `at_once` rows at a time; an SM holds `resident` of
+ * these thread blocks. */
 cudaError_t scan_rows_launch(const struct scan_device *device, const void *kernel, void *plan, uint64_t rows, int warps,
                              int at_once, int resident, size_t shared_bytes, cudaStream_t stream);
 
@@ -81,18 +83,18 @@ struct scan_resident_kernel {
 };
 cudaError_t scan_resident_load(const struct scan_device *device, struct scan_resident_kernel *kernels, int count);
 
-/* Launches one whose warps take so many rows at a time by a work queue, which becomes the plan's. */
+/* Launches such a kernel, whose warps take `at_once` rows at a time from a work queue; *queue, of the plan, is set. */
 cudaError_t scan_resident_launch(struct scan_device *device, const struct scan_resident_kernel *kernel, void *plan,
                                  struct work_queue **queue, uint64_t rows, int at_once, cudaStream_t stream);
 
-/* The clusters of a kernel that were resident together when it was last asked for. */
+/* How many clusters of a kernel can be resident together, as asked last. */
 struct scan_cluster_room {
     struct instance_cluster shape;
     size_t shared_bytes;
     int clusters;
 };
 
-/* Finds how many are, and launches them; `together`: all at once. */
+/* Find how many clusters can be resident together; launch `clusters` of them, with `together` cooperatively. */
 cudaError_t scan_clusters_resident(const void *kernel, struct instance_cluster shape, size_t shared_bytes,
                                    struct scan_cluster_room *room);
 cudaError_t scan_clusters_launch(const void *kernel, struct instance_cluster shape, size_t shared_bytes,

@@ -24,14 +24,15 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 
 /*
  * Queues the scan of rows first <= r < first + count on `stream` of the current device and returns. Input and output
- * are addresses that the device can reach: device memory or mapped pinned host memory. Rows of up to ORDER_BLOCK
- * samples are read once and written once. So are longer ones, up to some 2 million samples, where sums of f32 are left
- * as f32 between passes, on compute capability 9.0 and 10; longer ones are read twice. On 9.0 rows of any rule are read
- * once up to some 130,000 samples, but for f2 and means. Others are read once more for each pass, and once more to take
- * their mean away. select.c has which kernels that are. `workspace`, 16-byte aligned device memory of at least
- * scan_cuda_workspace_bytes, belongs to the call until the stream has passed it. Ragged rows have their device_offsets
- * left alone until then; those of f32 sums that have several order blocks are read once, by thread blocks that wait for
- * one another, so the device must not be shared out to others for good. One thread at a time calls for a device.
+ * are addresses that the device can reach: device memory or mapped pinned host memory. `workspace`, 16-byte aligned
+ * device memory of at least scan_cuda_workspace_bytes, and the device_offsets of ragged rows belong to the call until
+ * the stream has passed it. One thread at a time calls for a device.
+ *
+ * How often samples are read is the path's (select.c): once in rows of up to ORDER_BLOCK samples. Longer rows of sums
+ * of f32, left as f32 between passes, are read once up to some 2 million samples and then twice, on compute capability
+ * 9.0 and 10; rows of other rules, but for f2 and means, once up to some 130,000 samples, on 9.0. All others are read
+ * once more for each pass, and once more for their mean. Some thread blocks wait for one another, so the device must
+ * not be shared out to others for good.
  */
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
               struct CUstream_st *stream);

@@ -32,7 +32,8 @@ cudaError_t scan_spine_up(const void *kernel, void *level, struct scan_spine_row
 cudaError_t scan_spine_launch(const struct scan_spine *spine, bool backward, void *sums, struct scan_spine_rows rows,
                               cudaStream_t stream);
 
-/* Those of a plan, or of `ragged` rows, or NULL, that have several order blocks; without rows else. */
+/* The level of order blocks of a plan's rows or, unless it is NULL, of `ragged` rows; without rows where none has
+ * several order blocks. */
 static inline struct scan_spine_rows scan_spine_rows_of(const struct scan_plan *plan,
                                                         const struct scan_ragged_rows *ragged)
 {

@@ -15,7 +15,7 @@
  * blocks of longer rows. */
 #define BY_LENGTH_CLASSES 6
 
-/* Rows of fewer are few launches as they are. Of so many at most 32 bits have the numbers. */
+/* Fewer rows go unsorted. At most so many are sorted at a time, so that 32 bits number them. */
 #define BY_LENGTH_LEAST 64
 #define BY_LENGTH_MOST  (UINT64_C(1) << 26)
 
@@ -39,8 +39,8 @@ static __host__ __device__ constexpr uint64_t by_length_longest(int kind)
 /* Bytes of workspace for up to `count` of these rows, if a sum takes so many. */
 uint64_t scan_by_length_bytes(const struct scan_rows *rows, uint64_t count, uint64_t sum_bytes);
 
-/* Queues the sorting of `count` rows from `first` on, and from there they are counted. Empty ones are left out, and
- * those that are longer than BY_LENGTH_LONGEST. */
+/* Queues the sorting of `count` rows from `first` on, which is row 0 of the result. Empty rows are left out, and rows
+ * that are longer than BY_LENGTH_LONGEST. */
 cudaError_t scan_by_length(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
                            struct by_length *sorted, cudaStream_t stream);
 

@@ -23,7 +23,7 @@ struct scan_call {
     cudaStream_t stream;
 };
 
-/* All of them. */
+/* Every launcher: X(name). */
 #define SCAN_LAUNCHERS(X) \
     X(affine)             \
     X(any_cluster)        \
@@ -47,8 +47,8 @@ struct scan_call {
 SCAN_LAUNCHERS(X)
 #undef X
 
-/* Three kernels scan several parts in one launch: those that select_together_of calls so, and that take the same
- * instance, which has this number, below so many. They need no workspace. */
+/* Three launchers take several parts at once, one for each answer of select_together_of. The parts of a launch take one
+ * instance; an instance has a number, below the constant here. No part needs workspace. */
 #define ANY_LAYOUT_KERNELS (3 * NUMBER_OPERATOR_COUNT + ADDING_OPERATOR_COUNT)
 int scan_any_layout_number(const struct scan_rule *rule);
 cudaError_t scan_any_layout_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
@@ -65,16 +65,16 @@ cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, 
  * Device memory that rows need.
  */
 
-/* The levels above the order blocks of a rule's rows, affine or not, of each of which a pass keeps a sum. To take means
- * away there are as many doubles before these. */
+/* The launches between order blocks for a rule, affine or not: a pass keeps a sum of each group of each level above
+ * them. To take means away, there are as many doubles before these sums. */
 struct scan_spine;
 const struct scan_spine *scan_any_layout_spine(const struct scan_rule *rule);
 const struct scan_spine *scan_affine_spine(const struct scan_rule *rule);
 
-/* Where `sums` sums of `sum_bytes` make one pass's trees; at least as much as other ways need. */
+/* For rows of which a pass keeps `sums` sums of `sum_bytes`; at least as much as other paths need. */
 uint64_t scan_grid_per_row_workspace_bytes(const struct scan_rule *rule, uint64_t sums, uint64_t sum_bytes);
 
-/* Where rows are columns side by side; else 0. */
+/* For columns side by side; 0 for other rows. */
 uint64_t scan_columns_direct_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan);
 uint64_t scan_columns_tma_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan);
 
@@ -88,14 +88,15 @@ uint64_t scan_ragged_length_max(const struct scan_device *device);
  * Parts of any_layout that others use.
  */
 
-/* The plan of kernels that read and write as it does (cuda/warp/any_leaf.cuh), of `ragged` rows if that is not NULL. */
+/* The plan of kernels that read and write as any_layout does (cuda/warp/any_leaf.cuh), of `ragged` rows if that is not
+ * NULL. */
 struct any_plan;
 struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
                                         const struct scan_ragged_rows *ragged);
 
-/* Where the means of rows of several order blocks are taken away: queues what they are computed from, the totals of
- * these rows forward in f64, at the beginning of *workspace, which is made to begin behind them. All of a call whose
- * range is such a one. */
+/* For rows of several order blocks whose means are taken away: queues the totals that means are computed from, forward
+ * and in f64, to the beginning of *workspace, which then begins behind them. A call whose range is of the mean is done
+ * with that. */
 cudaError_t scan_any_layout_means(const struct scan_call *call, struct any_plan *plan, void **workspace);
 
 #endif

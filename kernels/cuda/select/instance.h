@@ -39,12 +39,12 @@ struct instance_cluster {
 };
 struct instance_cluster instance_cluster_of(int tiles, int warp_tiles, int warps_max, int size_max);
 
-/* That of a row of any_cluster, whose warps take as many tiles as the kernel for the rule has registers for: two of
+/* The cluster for a row of any_cluster. A warp takes as many tiles as the kernel for the rule has registers for: two of
  * 4-byte sums, one of 8 bytes. Of size 0 where no cluster holds the row, or the rule has no instance. */
 struct instance_cluster instance_any_cluster_of(const struct scan_rule *rule, uint64_t tiles);
 
-/* That of an order block of a row that no cluster holds; one of the warps takes no tiles, but looks back. Of size 0
- * where there is no instance: integers of 64 bits, on an H100 0.47, are faster in three launches, 0.49. */
+/* The cluster for an order block of a row that no cluster holds; one of its warps takes no tiles, but looks back. Of
+ * size 0 where there is no instance: integers of 64 bits, on an H100 0.47, are faster in three launches, 0.49. */
 struct instance_cluster instance_any_grid_of(const struct scan_rule *rule);
 
 #ifdef __cplusplus

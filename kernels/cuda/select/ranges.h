@@ -1,7 +1,8 @@
 /*
- * Very long rows by ranges of their order blocks, so that each launch is over soon and others come first, or nobody
- * goes on, between two of them. In order 1 a block's total depends on its samples alone, and its values on those and on
- * the carry into it, so bits do not depend on where a row is cut. Plain C, so that it is tested without a GPU.
+ * Very long rows by ranges of their order blocks, so that each launch is over soon, and others come first between two
+ * launches, or the row is given up. In order 1 a block's total depends on its samples alone, and its values on those
+ * and on the carry into the block, so bits do not depend on where a row is cut. Plain C, so that it is tested without a
+ * GPU.
  */
 #ifndef KERNELS_RANGES_H
 #define KERNELS_RANGES_H
@@ -13,8 +14,8 @@ extern "C" {
 #endif
 
 enum range_work {
-    RANGE_MEAN_TOTALS, /* where the mean is taken away: the totals of blocks for it, */
-    RANGE_MEAN,        /* and that of the row */
+    RANGE_MEAN_TOTALS, /* with `demean`: totals of blocks, forward and in f64, */
+    RANGE_MEAN,        /* and the row's total of them */
     RANGE_TOTALS,      /* totals of blocks in a pass, or of a reduction */
     RANGE_CARRIES,     /* into all blocks in that pass */
     RANGE_VALUES,

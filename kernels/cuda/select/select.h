@@ -93,7 +93,7 @@ struct select_device select_device_as(const struct select_device *device, int ca
  * passes in f2. */
 bool select_is_sum(const struct scan_rule *rule);
 
-/* True for those, and for sums from f16 and bf16 to f16 and bf16, which columns_tma knows, too. */
+/* True for rules of select_is_sum, and for sums from f16 or bf16 to f16 or bf16: those that columns_tma knows. */
 bool select_is_box_sum(const struct scan_rule *rule);
 
 /*
