@@ -17,8 +17,8 @@
 void service_init(struct service *service, const struct service_ops *ops, void *context,
                   const struct device_set *devices, struct pool *pool, uid_t owner)
 {
-    *service = (struct service){
-        .ops = ops, .context = context, .devices = devices, .pool = pool, .owner = owner, .wake_us = UINT64_MAX};
+    *service = (struct service){.ops = ops, .context = context, .devices = devices, .pool = pool, .owner = owner};
+    service->wake_us = service->load_due_us = UINT64_MAX;
     scheduler_init(&service->scheduler, devices);
     service->helpers.most = LIMIT_HELPERS;
     service->readers = (struct helpers){.most = LIMIT_READERS, .each = LIMIT_USER_READERS};

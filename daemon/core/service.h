@@ -128,7 +128,9 @@ struct service {
     struct spare_jobs spare_jobs;
     struct arena *arena;         /* messages are read in it */
     struct round_robin *feeding; /* users with jobs that read files: whose turn it is */
-    uint64_t wake_us;            /* the time before which no queued job and no request that waits has its deadline */
+    struct deadlines deadlines;  /* of jobs, and of requests that wait for memory */
+    uint64_t load_due_us;        /* the time before which no file has to have been read */
+    uint64_t wake_us;            /* the time before which none of these is */
     uint64_t offsets_bytes;      /* memory of all jobs' offsets */
     struct user_table users;
     unsigned clients_most;                /* connections that may be open */

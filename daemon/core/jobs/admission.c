@@ -109,8 +109,11 @@ static int find_buffers(struct call *call, const struct request *request, struct
 
 static void job_set_deadline(struct service *service, struct job *job, uint64_t deadline_ms)
 {
-    job->deadline_us = deadline_ms ? job->arrived_us + deadline_ms * 1000 : UINT64_MAX;
-    service_wake_by(service, job->deadline_us);
+    if (deadline_ms == 0)
+        return;
+    job->deadline = (struct deadline){.at_us = job->arrived_us + deadline_ms * 1000, .kind = DEADLINE_JOB};
+    deadlines_add(&service->deadlines, &job->deadline);
+    service_wake_by(service, job->deadline.at_us);
 }
 
 static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)

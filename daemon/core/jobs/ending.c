@@ -39,6 +39,7 @@ static void job_finish(struct service *service, struct job *job)
 {
     struct client *client = job->client;
     scheduler_remove(&service->scheduler, job);
+    deadlines_remove(&service->deadlines, &job->deadline);
     client_forget_job(client, job);
     job->times.total_us = service->now_us - job->arrived_us;
     counters_add_job(service, job);

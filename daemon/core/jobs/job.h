@@ -5,6 +5,7 @@
 #ifndef DAEMON_JOB_H
 #define DAEMON_JOB_H
 
+#include "daemon/core/schedule/deadlines.h"
 #include "offsets.h"
 #include "operand.h"
 #include "request.h"
@@ -86,7 +87,7 @@ struct job {
     struct device *rest_device; /* the device of that state, */
     uint64_t long_us;           /* and the time that the row has taken so far */
     uint64_t arrived_us, started_us;
-    uint64_t deadline_us; /* the time by which it must have started; UINT64_MAX: any */
+    struct deadline deadline; /* the time by which it must have started, if there is one */
     struct msg_job_submit_result times;
     enum scand_priority priority;
     int rank;                       /* the rank of its class; 0 is the most urgent */

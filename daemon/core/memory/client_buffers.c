@@ -11,7 +11,6 @@
 #include "daemon/core/loop.h"
 #include "daemon/core/replies.h"
 #include "import.h"
-#include "waiting.h"
 
 /* A buffer on a helper thread: being prepared for a client that waits, or dismantled. */
 struct buffer_work {
@@ -491,7 +490,7 @@ static bool serve_first(struct service *service, struct waiting_queue *queue)
     struct waiting *self = queue->first;
     if (waiting_try(service, self, &error))
         return false;
-    waiting_remove(service, queue, NULL, self);
+    waiting_remove(service, self);
     free(self);
     return true;
 }
@@ -514,40 +513,13 @@ void waiting_pump(struct service *service)
     service->serving_waiting = false;
 }
 
-/* Ends the requests of a queue that may not wait any longer. Returns the earliest deadline of the others. */
-static uint64_t expire_queue(struct service *service, struct waiting_queue *queue, uint64_t now_us)
+void waiting_expire(struct service *service, struct waiting *self)
 {
-    uint64_t earliest_us = UINT64_MAX;
-    struct waiting *before = NULL;
-    for (struct waiting *self = queue->first, *next; self; self = next) {
-        next = self->next;
-        if (self->deadline_us > now_us) {
-            earliest_us = self->deadline_us < earliest_us ? self->deadline_us : earliest_us;
-            before = self;
-            continue;
-        }
-        struct error error = {0};
-        waiting_remove(service, queue, before, self);
-        if (waiting_try(service, self, &error)) {
-            error.retry_ms = RETRY_MS;
-            reply_failure(self->client, self->msgid, &error);
-        }
-        free(self);
+    struct error error = {0};
+    waiting_remove(service, self);
+    if (waiting_try(service, self, &error)) {
+        error.retry_ms = RETRY_MS;
+        reply_failure(self->client, self->msgid, &error);
     }
-    return earliest_us;
-}
-
-uint64_t waiting_expire(struct service *service, uint64_t now_us)
-{
-    uint64_t earliest_us = UINT64_MAX;
-    struct round_robin *last = service->waiting ? service->waiting->previous : NULL, *next = service->waiting;
-    service->serving_waiting = true;
-    while (next) {
-        struct round_robin *at = next;
-        next = at == last ? NULL : at->next;
-        uint64_t at_us = expire_queue(service, (struct waiting_queue *)at, now_us);
-        earliest_us = at_us < earliest_us ? at_us : earliest_us;
-    }
-    service->serving_waiting = false;
-    return earliest_us;
+    free(self);
 }

@@ -6,6 +6,7 @@
 #define DAEMON_CLIENT_BUFFERS_H
 
 #include "daemon/core/call.h"
+#include "waiting.h"
 
 /* The time after which to try again when the pool is full, for want of a measure of how long it stays full. */
 #define RETRY_MS 20
@@ -18,7 +19,7 @@ int buffer_begin(struct call *call, struct buffer *buffer);
 
 /* Gives memory of the pool that is free again to requests that wait for it, in turns. */
 void waiting_pump(struct service *service);
-/* Ends requests that have waited for long enough. Returns the earliest end of the others. */
-uint64_t waiting_expire(struct service *service, uint64_t now_us);
+/* Ends a request that has waited for long enough: answers it, and frees it. */
+void waiting_expire(struct service *service, struct waiting *self);
 
 #endif

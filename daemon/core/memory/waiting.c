@@ -13,10 +13,12 @@ int buffer_wait(struct call *call, uint64_t size_bytes, uint64_t wait_ms)
     struct waiting *self = client->waits < LIMIT_CLIENT_WAITS ? malloc(sizeof *self) : NULL;
     if (!self)
         return -EAGAIN;
-    *self = (struct waiting){.client = client,
-                             .msgid = call->msgid,
-                             .size_bytes = size_bytes,
-                             .deadline_us = service->ops->now_us(service->context) + wait_ms * 1000};
+    *self = (struct waiting){
+        .client = client,
+        .msgid = call->msgid,
+        .size_bytes = size_bytes,
+        .before = queue->first ? queue->last : NULL,
+        .deadline = {.at_us = service->ops->now_us(service->context) + wait_ms * 1000, .kind = DEADLINE_WAITING}};
     if (queue->first)
         queue->last->next = self;
     else
@@ -26,36 +28,36 @@ int buffer_wait(struct call *call, uint64_t size_bytes, uint64_t wait_ms)
         round_robin_join(&service->waiting, &queue->node);
     client->waits++;
     client->buffer_count++; /* it is to become one */
-    service_wake_by(service, self->deadline_us);
+    deadlines_add(&service->deadlines, &self->deadline);
+    service_wake_by(service, self->deadline.at_us);
     return 0;
 }
 
-/* Takes a request out of its user's queue, after `before` (NULL: it is the first). */
-void waiting_remove(struct service *service, struct waiting_queue *queue, struct waiting *before, struct waiting *self)
+void waiting_remove(struct service *service, struct waiting *self)
 {
-    if (before)
-        before->next = self->next;
+    struct waiting_queue *queue = &self->client->user->waiting;
+    if (self->before)
+        self->before->next = self->next;
     else
         queue->first = self->next;
-    if (queue->last == self)
-        queue->last = before;
+    if (self->next)
+        self->next->before = self->before;
+    else
+        queue->last = self->before;
     if (!queue->first)
         round_robin_leave(&service->waiting, &queue->node);
+    deadlines_remove(&service->deadlines, &self->deadline);
     self->client->waits--;
     self->client->buffer_count--;
 }
 
 void waiting_drop(struct client *client)
 {
-    struct waiting_queue *queue = &client->user->waiting;
-    struct waiting *before = NULL;
-    for (struct waiting *self = queue->first, *next; self; self = next) {
+    for (struct waiting *self = client->user->waiting.first, *next; self && client->waits > 0; self = next) {
         next = self->next;
-        if (self->client != client) {
-            before = self;
+        if (self->client != client)
             continue;
-        }
-        waiting_remove(client->service, queue, before, self);
+        waiting_remove(client->service, self);
         free(self);
     }
 }

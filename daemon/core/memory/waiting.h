@@ -9,16 +9,17 @@
 #include "daemon/core/call.h"
 
 struct waiting {
-    struct waiting *next; /* next request of the same user */
+    struct waiting *next, *before; /* of the same user */
     struct client *client;
     uint32_t msgid;
-    uint64_t size_bytes, deadline_us;
+    uint64_t size_bytes;
+    struct deadline deadline;
 };
 
 /* Lets a request for memory of the pool wait. 0: it is answered later. -EAGAIN: no more may wait. */
 int buffer_wait(struct call *call, uint64_t size_bytes, uint64_t wait_ms);
-/* Takes a request out of its user's queue, after `before` (NULL: it is the first). The caller frees it. */
-void waiting_remove(struct service *service, struct waiting_queue *queue, struct waiting *before, struct waiting *self);
+/* Takes a request out of its user's queue. The caller frees it. */
+void waiting_remove(struct service *service, struct waiting *self);
 /* The client is gone: forgets its requests. */
 void waiting_drop(struct client *client);
 

@@ -68,6 +68,7 @@ static void load_start(struct service *service, struct loads *loads, struct load
     if (!load->of_values)
         loads->next_row += load->count;
     load->until_us = service->ops->now_us(service->context) + (uint64_t)LIMIT_LOAD_MS * 1000;
+    service->load_due_us = least(service->load_due_us, load->until_us);
     service_wake_by(service, load->until_us);
     load->work = (struct work){.run = load_run, .done = load_done, .is_wanted = load_is_wanted};
     load->loads = loads;

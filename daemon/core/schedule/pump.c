@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "daemon/core/jobs/ending.h"
@@ -19,44 +20,45 @@
 static void job_expire(struct service *service, struct job *job)
 {
     char message[LIMIT_ERROR_BYTES];
+    if (job->state != JOB_QUEUED)
+        return;
     snprintf(message, sizeof message,
              "\"deadline_ms\" is %" PRIu64 ", and the job could not start by then, so nothing was written; "
              "submit it again, with more time or a higher \"priority\"",
-             (job->deadline_us - job->arrived_us) / 1000);
+             (job->deadline.at_us - job->arrived_us) / 1000);
     job_abandon(service, job, -ETIME, message);
 }
 
-/* Ends a client's jobs that have not started in time. The earliest deadline of the others. */
-static uint64_t expire_jobs(struct service *service, struct client *client, uint64_t now_us)
+static void expire(struct service *service, struct deadline *deadline)
 {
-    uint64_t earliest_us = UINT64_MAX;
-    for (struct job *job = client->jobs, *peer; job; job = peer) {
-        peer = job->peer;
-        if (job->state != JOB_QUEUED)
-            continue;
-        if (job->deadline_us <= now_us)
-            job_expire(service, job);
-        else if (job->deadline_us < earliest_us)
-            earliest_us = job->deadline_us;
-    }
-    return earliest_us;
+    char *at = (char *)deadline;
+    if (deadline->kind == DEADLINE_JOB)
+        job_expire(service, (struct job *)(at - offsetof(struct job, deadline)));
+    else
+        waiting_expire(service, (struct waiting *)(at - offsetof(struct waiting, deadline)));
 }
 
-/* Jobs are looked at when the earliest deadline has come, which may be that of one that has started since: rarely
- * enough for a walk over all of them. */
+static void expire_loads(struct service *service, uint64_t now_us)
+{
+    if (service->load_due_us <= now_us)
+        service->load_due_us = feeder_expire(service, now_us);
+}
+
+static uint64_t earlier(uint64_t a_us, uint64_t b_us)
+{
+    return a_us < b_us ? a_us : b_us;
+}
+
 static void expire_all(struct service *service, uint64_t now_us)
 {
-    uint64_t earliest_us = waiting_expire(service, now_us);
-    const uint64_t load_us = feeder_expire(service, now_us);
-    earliest_us = load_us < earliest_us ? load_us : earliest_us;
-    if (service->draining && now_us < service->drain_end_us && service->drain_end_us < earliest_us)
-        earliest_us = service->drain_end_us;
-    for (struct client *client = service->clients; client; client = client->next) {
-        uint64_t at_us = expire_jobs(service, client, now_us);
-        if (at_us < earliest_us)
-            earliest_us = at_us;
-    }
-    service_wake_at(service, earliest_us);
+    struct deadline *due;
+    while ((due = deadlines_pop(&service->deadlines, now_us)))
+        expire(service, due);
+    expire_loads(service, now_us);
+    uint64_t next_us = earlier(deadlines_first_us(&service->deadlines), service->load_due_us);
+    if (service->draining && now_us < service->drain_end_us)
+        next_us = earlier(next_us, service->drain_end_us);
+    service_wake_at(service, next_us);
 }
 
 void service_tick(struct service *service)
