@@ -11,6 +11,7 @@
 
 #include "daemon/process/log.h"
 #include "daemon/process/settings.h"
+#include "protocol/clock.h"
 
 #define BACKLOG         64
 #define RETRY_ACCEPT_MS 1000 /* the pause while descriptors or memory are short: no event tells when it ends */
@@ -128,11 +129,17 @@ static enum MHD_Result send_page(struct metrics_http *http, struct MHD_Connectio
     return http->made ? MHD_queue_response(connection, MHD_HTTP_OK, http->made) : MHD_NO;
 }
 
+static struct visit *visit_of(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
 /* Answers a request whose head is there. A body is not read: the answer ends the connection. */
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *path, const char *method,
                               const char *version, const char *body, size_t *body_size, void **own)
 {
     (void)version, (void)body, (void)body_size, (void)own;
+    visit_of(connection)->answered = true;
     if (strcmp(path, "/metrics") != 0)
         return send_error(connection, MHD_HTTP_NOT_FOUND, wrong_path);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
@@ -143,14 +150,6 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 /*
  * Connections.
  */
-
-static unsigned free_visits(const struct metrics_http *http)
-{
-    unsigned count = 0;
-    for (unsigned i = 0; i < LIMIT_HTTP_CONNECTIONS; i++)
-        count += http->visits[i].fd < 0;
-    return count;
-}
 
 static struct visit *free_visit(struct metrics_http *http)
 {
@@ -172,19 +171,47 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     struct visit *visit = free_visit(http); /* found: without a free visit nothing is accepted */
     visit->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     visit->end_ms = uv_now(http->loop) + LIMIT_HTTP_MS;
+    visit->number = ++http->visits_begun;
+    visit->answered = false;
     *own = visit;
 }
 
-/* Shuts down connections whose time is over, since libmicrohttpd has no call that ends a connection. It ends by itself
- * those from which nothing at all comes for so long, also where it has missed that the client is gone. */
+/* Ends a connection, for which libmicrohttpd has no call: it finds it shut when it runs. */
+static void cut(struct visit *visit)
+{
+    shutdown(visit->fd, SHUT_RDWR);
+    visit->end_ms = UINT64_MAX;
+}
+
+/* Returns the connection that makes room for others: the oldest one whose request has not come, else the oldest. */
+static struct visit *least_visit(struct metrics_http *http)
+{
+    struct visit *least = http->visits;
+    for (struct visit *visit = http->visits; visit < http->visits + LIMIT_HTTP_CONNECTIONS; visit++)
+        if (visit->answered != least->answered ? least->answered : visit->number < least->number)
+            least = visit;
+    return least;
+}
+
+/* Has a place for a connection. A place is not waited for: whoever holds all of them and says nothing would keep
+ * everybody else out. */
+static bool make_room(struct metrics_http *http)
+{
+    if (free_visit(http))
+        return true;
+    cut(least_visit(http));
+    MHD_run(http->daemon);
+    return free_visit(http);
+}
+
+/* Ends connections whose time is over. libmicrohttpd ends by itself those from which nothing at all comes for so long,
+ * also where it has missed that the client is gone. */
 static void cut_slow(struct metrics_http *http)
 {
     uint64_t now_ms = uv_now(http->loop);
     for (struct visit *visit = http->visits; visit < http->visits + LIMIT_HTTP_CONNECTIONS; visit++) {
-        if (visit->fd < 0 || visit->end_ms > now_ms)
-            continue;
-        shutdown(visit->fd, SHUT_RDWR);
-        visit->end_ms = UINT64_MAX;
+        if (visit->fd >= 0 && visit->end_ms <= now_ms)
+            cut(visit);
     }
 }
 
@@ -212,7 +239,7 @@ static uint64_t next_ms(const struct metrics_http *http)
 static void turn(struct metrics_http *http)
 {
     MHD_run(http->daemon);
-    if (http->resting || !free_visit(http))
+    if (http->resting)
         uv_poll_stop(&http->listening);
     else if (!uv_is_active((uv_handle_t *)&http->listening))
         uv_poll_start(&http->listening, UV_READABLE, on_listening);
@@ -237,28 +264,34 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     turn(poll->data);
 }
 
+/* Accepts a connection. Returns 0 or -errno. */
+static int accept_one(struct metrics_http *http)
+{
+    struct sockaddr_storage from;
+    socklen_t size = sizeof from;
+    int fd = accept4(http->listen_fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return errno == EINTR || errno == ECONNABORTED ? 0 : -errno;
+    MHD_add_connection(http->daemon, fd, (struct sockaddr *)&from, size); /* closes fd on failure */
+    MHD_run(http->daemon); /* some versions begin a connection only then: until then its place looks free */
+    return 0;
+}
+
+/* Accepts connections for as long as a turn takes, one at least. */
 static void on_listening(uv_poll_t *poll, int status, int events)
 {
     struct metrics_http *http = poll->data;
+    const uint64_t end_us = clock_us() + LIMIT_TURN_US;
+    int r;
     (void)status, (void)events;
-    /* Some versions of libmicrohttpd begin connections only when they run: until then their visits look free. */
-    for (unsigned room = free_visits(http); room > 0; room--) {
-        struct sockaddr_storage from;
-        socklen_t size = sizeof from;
-        int fd = accept4(http->listen_fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            MHD_add_connection(http->daemon, fd, (struct sockaddr *)&from, size); /* closes fd on failure */
-            continue;
-        }
-        if (errno == EINTR || errno == ECONNABORTED)
-            continue;
-        http->resting = errno != EAGAIN; /* otherwise the same connection would wake the loop for ever */
-        if (errno == EMFILE || errno == ENFILE)
-            log_error("a request for metrics waits: the limit of open files is reached; raise it (ulimit -n)");
-        else if (http->resting)
-            log_error("a request for metrics waits: %s", strerror(errno));
-        break;
-    }
+    do
+        r = make_room(http) ? accept_one(http) : -EAGAIN;
+    while (!r && clock_us() < end_us);
+    http->resting = r < 0 && r != -EAGAIN; /* otherwise the same connection would wake the loop for ever */
+    if (r == -EMFILE || r == -ENFILE)
+        log_error("a request for metrics waits: the limit of open files is reached; raise it (ulimit -n)");
+    else if (http->resting)
+        log_error("a request for metrics waits: %s", strerror(-r));
     turn(http);
 }
 

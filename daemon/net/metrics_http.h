@@ -3,8 +3,9 @@
  * loop's thread: libmicrohttpd has an epoll descriptor of its own, for which the loop waits as for any other, and works
  * only when it is told to. While nobody is connected nothing wakes the loop.
  *
- * A connection has one request and LIMIT_HTTP_MS from its start to its end, whatever it does meanwhile. Connections
- * beyond LIMIT_HTTP_CONNECTIONS wait until one has ended. A page is made at most once in LIMIT_HTTP_PAGE_MS, and given
+ * A connection has one request and LIMIT_HTTP_MS from its start to its end, whatever it does meanwhile. One beyond
+ * LIMIT_HTTP_CONNECTIONS takes the place of the oldest whose request has not come, so that nobody is kept out by those
+ * who say nothing. A page is made at most once in LIMIT_HTTP_PAGE_MS, and given
  * to all who ask meanwhile: with many users it takes some milliseconds of the loop.
  */
 #ifndef DAEMON_METRICS_HTTP_H
@@ -28,6 +29,8 @@ typedef void http_page(void *context, FILE *file);
 struct visit {
     int fd;          /* libmicrohttpd's descriptor; -1: no connection */
     uint64_t end_ms; /* UINT64_MAX: the connection was cut off and is about to end */
+    uint64_t number; /* of all that there have been */
+    bool answered;
 };
 
 struct metrics_http {
@@ -42,6 +45,7 @@ struct metrics_http {
     int listen_fd;
     bool resting; /* accepting failed and is tried again after a while */
     struct visit visits[LIMIT_HTTP_CONNECTIONS];
+    uint64_t visits_begun;
 };
 
 /* Whether this build listens at a place of settings.h. Returns 0 or -ENOTSUP with *error. */
