@@ -26,6 +26,10 @@ def words(what: str) -> list[str]:
     return found
 
 
+# Arguments whose words are of a list of another name.
+_ARGUMENTS = {"pass": "passes", "operator": "op", "reduction": "op", "dtype": "form"}
+
+
 @functools.lru_cache(maxsize=256)
 def number(what: str, word: str) -> int:
     """The enumerator of a word: number("dtype", "f32")."""
@@ -34,4 +38,4 @@ def number(what: str, word: str) -> int:
         if found >= 0:
             return found
     allowed = [other for other in words(what) if (what, other) != ("reduction", "none")]
-    raise ValueError(f"{what}: {word!r} is not one of {', '.join(allowed)}")
+    raise ValueError(f"{_ARGUMENTS.get(what, what)}: {word!r} is not one of {', '.join(allowed)}")

@@ -272,6 +272,8 @@ def scan(
         There is no daemon, or it was lost with a job that cannot be repeated.
     TimeoutError
         The daemon was busy for longer than the client's patience.
+    PermissionError
+        That is more memory than the user may ever have.
     """
     return _run(_request(x, passes, **options), client)  # type: ignore[no-any-return]
 

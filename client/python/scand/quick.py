@@ -90,7 +90,7 @@ def run(client: Client, job: Ready) -> tuple[bool, Any]:
     if results is None or target is None:
         results, target = allocate(scheme.target_shape, scheme.dtypes.results)
     if source is None:
-        np.copyto(results, x, casting="unsafe")
+        np.copyto(results, x.reshape(results.shape), casting="unsafe")  # of another shape with axis None
         flight = client.run_now(Order(pattern, (target, target)), (results,), (), ())
     else:
         written = () if request.out is None else (results,)

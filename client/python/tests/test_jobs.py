@@ -406,6 +406,8 @@ class Processes(PackageTest):
         self.assertEqual(repr(again), "scand.Client(None, None, patience_s=60.0, small_jobs='here')")
         with self.assertRaisesRegex(ValueError, 'small_jobs: .there. is neither "here" nor "daemon"'):
             scand.Client(small_jobs="there")
+        with self.assertRaisesRegex(TypeError, "^patience_s: '3' is no number of seconds$"):
+            scand.Client(patience_s="3")
 
     def test_pickle(self):
         client = scand.Client(self.daemon.socket, "pickled", patience_s=3)
