@@ -393,6 +393,7 @@ class Results(ScanctlTest):
         given = self.write("in.raw", packed([1.0] * 6))
         for message, words in (
             ("no --op; give --op sum, min, max, mean, rms or norm", (given,)),
+            ("no --op; give --op sum, min, max, mean, rms or norm", ("rms", given)),
             ('--op is "median"; it may be sum, min, max', ("--op", "median", given)),
             ("no input", ("--op", "sum")),
             ("numbers without headers of traces; give a name that ends in .npy or .raw", ("--op", "sum", given, "-o", "x.su")),

@@ -90,10 +90,11 @@ int reduce_options_check(struct reduce_options *options, int words, struct error
 {
     if (words < 1)
         return fail(error, EX_USAGE, "no input; give one file, or - for standard input");
-    if (words > 1)
-        return fail(error, EX_USAGE, "%d inputs; give one file, or - for standard input", words);
     if (options->reduce.reduction == SCAND_REDUCTION_NONE && !options->pipeline)
         return fail(error, EX_USAGE, "no --op; give --op sum, min, max, mean, rms or norm");
+    if (words > 1)
+        return fail(error, EX_USAGE, "%d inputs, the first is \"%s\"; give one file, or - for standard input", words,
+                    options->input_path);
     if (!*options->input_path || (options->output_path && !*options->output_path))
         return fail(error, EX_USAGE, "the %s is \"\"; give a file, or - for standard %s",
                     *options->input_path ? "output" : "input", *options->input_path ? "output" : "input");
