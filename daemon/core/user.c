@@ -80,17 +80,37 @@ struct user *user_find(struct user_table *table, uid_t uid)
     return user && user->holds > 0 ? user : NULL;
 }
 
-/* Takes a slot for a user, who goes on with what it was charged in that slot before. */
-static void user_begin(struct user *user, uid_t uid, const struct grants *grants)
+static bool is_distrusted(const struct distrusted *distrusted, uid_t uid)
 {
-    struct user begun = {.uid = uid, .holds = 1};
+    for (unsigned i = 0; i < LIMIT_DISTRUSTED && i < distrusted->count; i++)
+        if (distrusted->uids[i] == uid)
+            return true;
+    return false;
+}
+
+void user_distrust(struct user_table *table, uid_t uid)
+{
+    struct distrusted *distrusted = &table->distrusted;
+    struct user *user = user_find(table, uid);
+    if (!is_distrusted(distrusted, uid))
+        distrusted->uids[distrusted->count++ % LIMIT_DISTRUSTED] = uid;
+    if (user)
+        user->distrusted = true;
+}
+
+/* Takes a slot for a user, who goes on with what it was charged in that slot before. */
+static void user_begin(struct user *user, uid_t uid, const struct user_table *table)
+{
+    struct user begun = {.uid = uid, .holds = 1, .distrusted = is_distrusted(&table->distrusted, uid)};
     if (user->uid == uid) {
         memcpy(begun.fair.account_ns, user->fair.account_ns, sizeof begun.fair.account_ns);
         begun.connects_us = user->connects_us;
+        begun.suspected = user->suspected;
+        begun.slept_until_us = user->slept_until_us;
         begun.counters = user->counters;
     }
     *user = begun;
-    user_grant(user, grants);
+    user_grant(user, &table->grants);
 }
 
 struct user *user_acquire(struct user_table *table, uid_t uid)
@@ -102,7 +122,7 @@ struct user *user_acquire(struct user_table *table, uid_t uid)
     }
     user = find_free(table, uid);
     if (user)
-        user_begin(user, uid, &table->grants);
+        user_begin(user, uid, table);
     return user;
 }
 

@@ -75,15 +75,18 @@ struct user {
     uid_t uid;
     unsigned holds; /* references of its clients and buffers; 0: the slot is free */
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
-    unsigned connections;  /* open connections, also beyond the quota */
-    uint64_t waiting_fds;  /* descriptors that came with messages that wait */
-    uint64_t unread_bytes; /* answers that have not been sent, */
-    uint64_t unread_fds;   /* and descriptors that go with them */
-    unsigned unadmitted;   /* connections beyond the quota that wait to be told so */
-    uint64_t connects_us;  /* until when its allowance of new connections is used up, at LIMIT_CONNECTS a second */
-    uint64_t rings;        /* its connections with rings */
-    uint64_t maps;         /* memory maps of its imports */
-    uint64_t lent_fds;     /* descriptors that threads have, to close them or for imports that they prepare */
+    unsigned connections;    /* open connections, also beyond the quota */
+    uint64_t waiting_fds;    /* descriptors that came with messages that wait */
+    uint64_t unread_bytes;   /* answers that have not been sent, */
+    uint64_t unread_fds;     /* and descriptors that go with them */
+    unsigned unadmitted;     /* connections beyond the quota that wait to be told so */
+    uint64_t connects_us;    /* until when its allowance of new connections is used up, at LIMIT_CONNECTS a second */
+    uint64_t rings;          /* its connections with rings */
+    uint64_t maps;           /* memory maps of its imports */
+    uint64_t lent_fds;       /* descriptors that threads have, to close them or for imports that they prepare */
+    bool suspected;          /* the loop was at its memory for long (trust.h), */
+    bool distrusted;         /* or has slept there for too long, and touches it no more */
+    uint64_t slept_until_us; /* until when its allowance of that is used up */
     struct user_counters counters;
     struct pool_account pool;
     uint64_t offsets_bytes; /* offsets of its jobs */
@@ -96,8 +99,15 @@ struct user {
     struct feed_queue feed;  /* queue of its jobs that read files */
 };
 
+/* Users whose memory the loop touches no more, also when they come back. */
+struct distrusted {
+    uid_t uids[LIMIT_DISTRUSTED];
+    unsigned count; /* more than there is room for: the oldest are forgotten */
+};
+
 struct user_table {
     struct grants grants;
+    struct distrusted distrusted;
     uid_t owner;       /* the daemon's owner; root, unless somebody sets it */
     size_t slot_count; /* slots that somebody has had: the others are never looked at */
     struct user slots[LIMIT_USERS];
@@ -123,6 +133,9 @@ void user_unhold(struct user *user);
 unsigned user_connects_left(struct user_table *table, uid_t uid, uint64_t now_us);
 /* The user has opened one of them. */
 void user_count_connect(struct user *user, uint64_t now_us);
+
+/* From now on the loop touches no memory of the user, whether it is there or not. */
+void user_distrust(struct user_table *table, uid_t uid);
 
 /* Checks a request: 0 when the user may have that much more, else -EDQUOT and *error, which begins with `request`.
  * Without retry_ms it says that the user may never have so much. */

@@ -149,8 +149,15 @@ static void ops_wake(void *context, uint64_t at_us)
     ((struct local *)context)->wake_us = at_us;
 }
 
-static const struct service_ops service_ops = {ops_start,    ops_defer,    ops_defer,  ops_output,
-                                               ops_draining, ops_draining, ops_now_us, ops_wake};
+/* The only user is the program itself. */
+static uint64_t ops_sleeps(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static const struct service_ops service_ops = {ops_start,    ops_defer,  ops_defer, ops_output, ops_draining,
+                                               ops_draining, ops_now_us, ops_wake,  ops_sleeps};
 
 /*
  * Turns: each returns true when it has done something, before which it looks at the clock.

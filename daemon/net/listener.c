@@ -7,10 +7,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "close_now.h"
 #include "daemon/core/memory/client_descriptors.h"
+#include "daemon/core/trust.h"
 #include "daemon/process/log.h"
 #include "peer.h"
 #include "protocol/clock.h"
@@ -200,8 +202,18 @@ static bool may_sleep_on(const struct client *client)
 static bool gathers(const struct peer *peer, uint64_t now_us)
 {
     const uint64_t since_us = now_us - peer->flushed_us;
+    if (trust_is_lost(peer->client))
+        return false;
     return (peer->client->turn.ready && since_us < LIMIT_GATHER_US) ||
            (since_us < LIMIT_GATHER_ASLEEP_US && may_sleep_on(peer->client));
+}
+
+uint64_t listener_end_turn(struct listener *listener, struct user *user, uint64_t since_us)
+{
+    const uint64_t now_us = service_charge(listener->service, user, since_us);
+    if (trust_end(listener->service, user, now_us - since_us))
+        peer_log_slept(user);
+    return now_us;
 }
 
 /* Sends the output of all clients that have some, and charges their users for it; `all`: holds nothing back. */
@@ -214,13 +226,14 @@ static void flush_all(struct listener *listener, bool all)
         struct user *user = peer->client->user;
         next = peer->next_flush;
         peer->flush_queued = false;
+        trust_begin(listener->service, user);
         if (!all && gathers(peer, now_us)) {
             peer_output(listener, peer->client);
-            continue;
+        } else {
+            peer->flushed_us = now_us;
+            peer_flush(peer);
         }
-        peer->flushed_us = now_us;
-        peer_flush(peer);
-        now_us = service_charge(listener->service, user, now_us);
+        now_us = listener_end_turn(listener, user, now_us);
     }
 }
 
@@ -243,18 +256,53 @@ static bool loop_is_due(const struct listener *listener)
     return listener->due || uv_backend_timeout(listener->loop) == 0;
 }
 
-/* Looks at the rings of peers that are awake. */
-static void look_at_rings(struct listener *listener, bool sleeps)
+/* A look takes less time than a clock, so looks are timed together; and one by one for users of whom one has lasted. */
+static bool look_at_ring(struct listener *listener, struct peer *peer, bool sleeps)
+{
+    struct user *user = peer->client->user;
+    if (!user->suspected)
+        return peer_look(peer, sleeps);
+    const uint64_t now_us = listener_now_us(listener);
+    trust_begin(listener->service, user);
+    const bool awake = peer_look(peer, sleeps);
+    listener_end_turn(listener, user, now_us);
+    return awake;
+}
+
+static void suspect_all(const struct listener *listener)
+{
+    for (const struct peer *peer = listener->awake; peer; peer = peer->next_awake)
+        peer->client->user->suspected = true;
+}
+
+static void look_at_each(struct listener *listener, bool sleeps)
 {
     struct peer **link = &listener->awake;
     while (*link) {
         struct peer *peer = *link;
-        peer->awake = peer_look(peer, sleeps);
+        peer->awake = look_at_ring(listener, peer, sleeps);
         if (peer->awake)
             link = &peer->next_awake;
         else
             *link = peer->next_awake;
     }
+}
+
+/* A clock of some milliseconds, which takes no time to look at. */
+static uint64_t coarse_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* Looks at the rings of peers that are awake. */
+static void look_at_rings(struct listener *listener, bool sleeps)
+{
+    const uint64_t since_us = listener->awake ? coarse_us() : 0;
+    look_at_each(listener, sleeps);
+    if (listener->awake && coarse_us() - since_us >= LIMIT_SLEEP_US)
+        suspect_all(listener);
 }
 
 void listener_wait(struct listener *listener, bool may_wait)
@@ -286,8 +334,9 @@ void listener_serve(struct listener *listener)
     uint64_t now_us = client ? listener_now_us(listener) : 0, end_us = now_us + LIMIT_TURN_US;
     for (; client; client = now_us < end_us ? service_next(service) : NULL) {
         struct user *user = client->user;
+        trust_begin(service, user);
         peer_turn(client->peer, end_us);
-        now_us = service_charge(service, user, now_us);
+        now_us = listener_end_turn(listener, user, now_us);
     }
     if (listener->arriving)
         listener_accept(listener);

@@ -48,6 +48,9 @@ int listener_start(struct listener *listener, uv_loop_t *loop, struct service *s
 void listener_wait(struct listener *listener, bool may_wait);
 /* Runs the second half of a round: gives clients their turns, and accepts connections. */
 void listener_serve(struct listener *listener);
+/* Charges the user for what the loop has done since that time, between trust_begin (core/trust.h) and this. Returns the
+ * time now. */
+uint64_t listener_end_turn(struct listener *listener, struct user *user, uint64_t since_us);
 /* Makes listener_wait return, now or at its next call. Any thread may call this. */
 void listener_wake(struct listener *listener);
 /* Handles what clients have sent until now, for about timeout_ms at most; from then on they can send nothing. For the

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "daemon/core/trust.h"
 #include "daemon/process/log.h"
 
 #define WATCHED (EPOLLIN | EPOLLRDHUP | EPOLLET)
@@ -45,7 +46,10 @@ static void close_client(struct peer *peer, bool wipes)
     if (!peer->client)
         return;
     struct client *client = peer->client;
-    connection_flush(client->connection);
+    if (trust_is_lost(client))
+        service_wipe_rings(client);
+    else
+        connection_flush(client->connection);
     if (wipes)
         service_wipe_rings(client);
     flush_forget(peer);
@@ -73,6 +77,26 @@ void peer_end(struct peer *peer)
     close_client(peer, false);
 }
 
+void peer_log_slept(const struct user *user)
+{
+    log_cause(LOG_CAUSE_SLEPT, user->uid,
+              "the loop has slept at memory of user %u for more than %d ms in all, as whoever touches memory does that "
+              "its owner gives back: from now on threads touch it alone, and the user's connections have no rings",
+              (unsigned)user->uid, LIMIT_SLEPT_MS);
+}
+
+/* Closes a peer between turns. Its last answers may go to a ring. */
+static void close_late(struct peer *peer)
+{
+    struct service *service = peer->client->service;
+    struct user *user = peer->client->user;
+    const uint64_t since_us = service->ops->now_us(service->context);
+    trust_begin(service, user);
+    peer_close(peer);
+    if (trust_end(service, user, service->ops->now_us(service->context) - since_us))
+        peer_log_slept(user);
+}
+
 static void patience_ended(uv_timer_t *timer)
 {
     struct peer *peer = timer->data;
@@ -88,7 +112,7 @@ static void patience_ended(uv_timer_t *timer)
     else
         log_cause(LOG_CAUSE_LATE, uid, "a client of user %u did not say hello within %d ms: disconnected", uid,
                   LIMIT_HELLO_MS);
-    peer_close(peer);
+    close_late(peer);
 }
 
 /* Starts or stops the timer of an incomplete message. Each message has its own time, so a completed one stops the
@@ -195,6 +219,10 @@ static int peer_send(struct peer *peer)
 void peer_flush(struct peer *peer)
 {
     struct client *client = peer->client;
+    if (trust_is_lost(client)) {
+        peer_close(peer);
+        return;
+    }
     int r = peer->deaf ? -EPIPE : peer_send(peer);
     if ((r == -EPIPE || r == -ECONNRESET) && client->turn.ready) {
         peer->deaf = true;
@@ -228,7 +256,7 @@ void peer_notice(struct peer *peer, uint32_t events)
 bool peer_look(struct peer *peer, bool sleeps)
 {
     struct client *client = peer->client;
-    if (client->paused || client->failed)
+    if (client->paused || client->failed || trust_is_lost(client))
         return false;
     const bool is_ready = connection_is_ready(client->connection);
     if (!is_ready && !sleeps && ++peer->looks < LIMIT_RING_LOOKS)
@@ -287,6 +315,10 @@ void peer_turn(struct peer *peer, uint64_t end_us)
 {
     struct client *client = peer->client;
     bool lost = false;
+    if (trust_is_lost(client)) {
+        peer_close(peer);
+        return;
+    }
     if (!has_message(client) && !client->failed && !peer->ending && service_is_clogged(client)) {
         client->paused = true;
         service_rest(client);

@@ -37,6 +37,8 @@ int peer_open(struct listener *listener, struct client *client);
 /* Sends what its socket takes at once, and closes the client at the end of the process, which leaves what the client
  * has yet to read. */
 void peer_end(struct peer *peer);
+/* Logs that the loop touches no memory of the user any more (core/trust.h). */
+void peer_log_slept(const struct user *user);
 /* Looks at a ring. Returns false where the next look is needless: its socket will tell, or its client's next turn. With
  * `sleeps` the loop is about to wait. */
 bool peer_look(struct peer *peer, bool sleeps);

@@ -82,27 +82,31 @@ static bool is_in_large_memory(const struct chunk *chunk)
     return large;
 }
 
+static struct user *user_of(const struct chunk *chunk)
+{
+    return ((const struct job *)chunk->owner)->client->user;
+}
+
 /* Returns whether the loop's thread runs a small chunk itself, which takes little time: one chunk in a turn. */
 static bool runs_now(const struct device_threads *self, const struct chunk *chunk)
 {
     const struct device *device = chunk->device;
     return device->ops->run_now && chunk->small && chunk->bytes <= device->info.now_bytes &&
-           !is_in_large_memory(chunk) && !self->returned[device->number].first;
+           !is_in_large_memory(chunk) && !self->now && !self->returned[device->number].first &&
+           !user_of(chunk)->distrusted;
 }
 
-/* The chunk that the loop's thread runs itself comes last: the devices have the others by then. */
 void device_threads_submit(struct device_threads *self, struct chunk *chunks)
 {
     struct chunk_row rows[LIMIT_DEVICES];
-    struct chunk *now = NULL;
     for (unsigned i = 0; i < self->count; i++)
         rows[i].first = NULL;
     for (struct chunk *chunk = chunks, *next; chunk; chunk = next) {
         struct device_thread *thread = &self->threads[chunk->device->number];
         const uint64_t spin_us = chunk->device->info.spin_us;
         next = chunk->next;
-        if (!now && runs_now(self, chunk)) {
-            now = chunk;
+        if (runs_now(self, chunk)) {
+            self->now = chunk;
             continue;
         }
         if (chunk->small)
@@ -115,8 +119,17 @@ void device_threads_submit(struct device_threads *self, struct chunk *chunks)
     for (unsigned i = 0; i < self->count; i++)
         if (rows[i].first)
             device_thread_submit(&self->threads[i], rows[i].first);
-    if (!now)
-        return;
+}
+
+struct user *device_threads_user_now(const struct device_threads *self)
+{
+    return self->now ? user_of(self->now) : NULL;
+}
+
+void device_threads_run_now(struct device_threads *self)
+{
+    struct chunk *now = self->now;
+    self->now = NULL;
     now->device->ops->run_now(now->device, now);
     append(&self->returned[now->device->number], now);
 }

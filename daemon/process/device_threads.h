@@ -21,6 +21,7 @@ struct device_threads {
     unsigned count;
     struct device_thread threads[LIMIT_DEVICES];
     struct chunk_row returned[LIMIT_DEVICES]; /* by devices, by number, and not handled yet */
+    struct chunk *now;                        /* a small chunk that the loop is to compute; NULL: none */
     void (*notify)(void *context);
     void *context;
     uint64_t spin_end_us;
@@ -37,6 +38,11 @@ void device_threads_stop(struct device_threads *self);
 void device_threads_finish(struct device_threads *self);
 /* Hands chunks, linked by next, to their devices. */
 void device_threads_submit(struct device_threads *self, struct chunk *chunks);
+/* The user of a small chunk that the loop is to compute by device_threads_run_now, before it waits; NULL: there is
+ * none.
+ */
+struct user *device_threads_user_now(const struct device_threads *self);
+void device_threads_run_now(struct device_threads *self);
 /* Handles what devices have returned: all of it, or as much as a turn of the loop allows. Returns false when a device
  * is lost; all other chunks that came back are handled then. */
 bool device_threads_collect(struct device_threads *self, bool all);

@@ -19,7 +19,8 @@ void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
     X(TURNED_AWAY,  LOG_ERR)  /* connections that are more than there may be */                     \
     X(UNWATCHED,    LOG_ERR)  /* connections that the system has no room for */                     \
     X(DESCRIPTORS,  LOG_ERR)  /* the limit of open files */                                         \
-    X(ACCEPT,       LOG_ERR)  /* connections that cannot be accepted */
+    X(ACCEPT,       LOG_ERR)  /* connections that cannot be accepted */                             \
+    X(SLEPT,        LOG_ERR)  /* memory at which the loop has slept */
 // clang-format on
 
 enum log_cause {

@@ -59,6 +59,11 @@ bool starvation_check(struct starvation *starvation, pid_t pid, uint64_t period_
     return starved;
 }
 
+bool starvation_sleeps(pid_t pid)
+{
+    return state_read(pid, (int)pid) == 'D';
+}
+
 static const struct thread_time *other_find(const struct starvation *starvation, int id)
 {
     for (unsigned i = 0; i < starvation->other_count; i++)

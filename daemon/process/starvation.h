@@ -25,6 +25,8 @@ struct starvation {
 /* Checks the process's first thread, period_ms after the previous check. True when the thread was ready to run for half
  * of the time and had no processor; false also where Linux does not tell. */
 bool starvation_check(struct starvation *starvation, pid_t pid, uint64_t period_ms);
+/* True while the process's first thread waits for a disk, a driver or memory: it cannot even be killed then. */
+bool starvation_sleeps(pid_t pid);
 /* Checks the other threads in the same way. True when one of them had no processor, or waits for a disk or a driver. */
 bool starvation_check_others(struct starvation *starvation, pid_t pid, uint64_t period_ms);
 

@@ -17,6 +17,7 @@
 #endif
 
 #include "channel.h"
+#include "daemon/core/trust.h"
 #include "daemon/net/metrics_http.h"
 #include "log.h"
 #include "notify.h"
@@ -331,6 +332,7 @@ static void check_worker(struct supervisor *self)
     self->check_ms = clock_ms() + self->watchdog.period_ms;
     notify_draining(self);
     const struct progress *progress = &self->shared_page->progress;
+    self->watchdog.asleep = starvation_sleeps(self->worker);
     const bool starved = watchdog_watches_threads(progress) &&
                          starvation_check_others(&self->starvation, self->worker, self->watchdog.period_ms);
     if (starvation_check(&self->starvation, self->worker, self->watchdog.period_ms) ||
@@ -340,6 +342,8 @@ static void check_worker(struct supervisor *self)
     if (!self->hung)
         log_error("%s: it is ended", cause);
     self->hung = true;
+    if (self->watchdog.asleep)
+        trust_accuse(&self->shared_page->service);
     kill(self->worker, SIGKILL);
 }
 

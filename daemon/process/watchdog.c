@@ -34,7 +34,8 @@ static bool loop_hangs(struct watchdog *self, const struct progress *progress, c
     char job[96];
     const enum phase phase = atomic_load(&progress->phase);
     const uint64_t turns = atomic_load(&progress->turns);
-    const uint64_t limit_ms = phase == PHASE_SERVING ? self->period_ms * WATCHDOG_CHECKS : phases[phase].limit_ms;
+    const uint64_t served_ms = self->period_ms * WATCHDOG_CHECKS * (self->asleep ? WATCHDOG_ASLEEP : 1);
+    const uint64_t limit_ms = phase == PHASE_SERVING ? served_ms : phases[phase].limit_ms;
     self->loop_ms = turns != self->turns ? 0 : self->loop_ms + self->period_ms;
     self->turns = turns;
     if (self->loop_ms < limit_ms)

@@ -12,11 +12,13 @@
 #include "progress.h"
 
 #define WATCHDOG_CHECKS    4      /* a worker hangs after so many checks without a turn of its loop */
+#define WATCHDOG_ASLEEP    6      /* so many times as many while its thread waits for memory that a client gives back */
 #define WATCHDOG_START_MS  300000 /* the longest start of a worker: a driver may compile kernels first */
 #define WATCHDOG_ENDING_MS 60000  /* the longest end of a worker that has drained or lost its device */
 
 struct watchdog {
     uint64_t period_ms; /* the time between two checks; 0: no checks */
+    bool asleep;        /* by the caller, before each check: the loop's thread cannot be ended now, and may go on */
     uint64_t turns, loop_ms;
     struct {
         uint64_t handed_us, held_ms, served_ms;

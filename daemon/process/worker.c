@@ -13,6 +13,7 @@
 
 #include "channel.h"
 #include "daemon/core/memory/pool_filler.h"
+#include "daemon/core/trust.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/metrics_http.h"
 #include "daemon/net/peer.h"
@@ -193,8 +194,17 @@ static void ops_wake(void *context, uint64_t at_us)
     uv_timer_start(&worker->wake, on_wake, at_us > now_us ? (at_us - now_us) / 1000 + 1 : 0, 0);
 }
 
-static const struct service_ops ops = {ops_start,    ops_defer,   ops_read,   ops_output,
-                                       ops_draining, ops_drained, ops_now_us, ops_wake};
+/* A page that has to be read from swap is none of its client's doing. */
+static uint64_t ops_sleeps(void *context)
+{
+    struct rusage usage = {0};
+    (void)context;
+    getrusage(RUSAGE_THREAD, &usage);
+    return (uint64_t)(usage.ru_nvcsw - usage.ru_majflt);
+}
+
+static const struct service_ops ops = {ops_start,   ops_defer,  ops_read, ops_output, ops_draining,
+                                       ops_drained, ops_now_us, ops_wake, ops_sleeps};
 
 /* Wakes the loop from a thread of a device or a reader. */
 static void wake_loop(void *context)
@@ -232,6 +242,18 @@ static bool collect_reads(struct worker *worker)
     return some;
 }
 
+/* Computes the small chunk of a processor's that is left to the loop, once devices have the others. */
+static void run_now(struct worker *worker)
+{
+    struct user *user = device_threads_user_now(&worker->device_threads);
+    if (!user)
+        return;
+    const uint64_t now_us = clock_us();
+    trust_begin(worker->service, user);
+    device_threads_run_now(&worker->device_threads);
+    listener_end_turn(&worker->listener, user, now_us);
+}
+
 static void run(struct worker *worker)
 {
     while (!worker->drained) {
@@ -240,7 +262,9 @@ static void run(struct worker *worker)
         listener_wait(&worker->listener, device_threads_may_block(&worker->device_threads));
         collect(worker, false);
         collect_reads(worker);
+        run_now(worker);
         listener_serve(&worker->listener);
+        run_now(worker);
     }
     listener_end_input(&worker->listener, LIMIT_LAST_INPUT_MS);
 }

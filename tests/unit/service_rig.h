@@ -40,6 +40,7 @@ struct rig {
     uint64_t now_us;
     uint64_t tick_us;            /* microseconds that pass with each look at the clock */
     uint64_t wake_us;            /* time at which the service wants to be called */
+    uint64_t sleeps;             /* how often the loop has slept */
     struct work *work[RIG_WORK]; /* deferred, oldest first */
     size_t work_count;
     unsigned starts;            /* calls of ops->start */
@@ -112,11 +113,16 @@ static inline void rig_wake(void *context, uint64_t at_us)
     ((struct rig *)context)->wake_us = at_us;
 }
 
+static inline uint64_t rig_sleeps(void *context)
+{
+    return ((struct rig *)context)->sleeps;
+}
+
 /* A pool with `large` large segments; on each device slots chunks at a time, of rows_per_chunk rows of 100 samples. */
 static inline void rig_begin_devices(unsigned devices, uint64_t large, unsigned slots, uint64_t rows_per_chunk)
 {
-    static const struct service_ops ops = {rig_start,    rig_defer,   rig_defer,  rig_output,
-                                           rig_draining, rig_drained, rig_now_us, rig_wake};
+    static const struct service_ops ops = {rig_start,   rig_defer,  rig_defer, rig_output, rig_draining,
+                                           rig_drained, rig_now_us, rig_wake,  rig_sleeps};
     memset(&rig, 0, sizeof rig);
     rig.fds_before = descriptors_open();
     rig.now_us = 1000;

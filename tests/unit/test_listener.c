@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/core/client_rings.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/peer.h"
 #include "protocol/rings.h"
@@ -33,6 +34,7 @@ static struct rig {
     unsigned hours;   /* timers of an hour that have ended */
     uint64_t step_us, now_us;
     struct work *work; /* deferred */
+    uint64_t sleeps;   /* how often the loop has slept */
     uint8_t *rings;    /* memory of a client's rings, which it says are full again and again */
 } rig;
 
@@ -169,10 +171,17 @@ static void ops_wake(void *context, uint64_t at_us)
     (void)context, (void)at_us;
 }
 
+/* The loop sleeps whenever somebody asks. */
+static uint64_t ops_sleeps(void *context)
+{
+    (void)context;
+    return ++rig.sleeps;
+}
+
 static void begin(void)
 {
-    static const struct service_ops ops = {ops_start,   ops_defer,   ops_defer,  ops_output,
-                                           ops_nothing, ops_nothing, ops_now_us, ops_wake};
+    static const struct service_ops ops = {ops_start,   ops_defer,  ops_defer, ops_output, ops_nothing,
+                                           ops_nothing, ops_now_us, ops_wake,  ops_sleeps};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memset(&rig, 0, sizeof rig);
     rig.step_us = 1;
@@ -596,6 +605,36 @@ static void whoever_goes_on_is_not_waited_for(void)
     end();
 }
 
+/* A connection whose ring had the loop sleep ends, and its memory goes back. */
+static void rings_at_which_the_loop_sleeps_end(void)
+{
+    struct rings *rings, *own;
+    int fd;
+    begin();
+    int bad = client_greet(), good = client_greet();
+    struct client *client = rig.service.clients->next;
+    CHECK_EQ(rings_create(&rings, &fd), 0);
+    client_use_rings(client, rings);
+    CHECK_EQ(rings_attach(fd, &own), 0);
+    close(fd);
+    CHECK_EQ(rings_announce(own, sizeof PING - 1), 0);
+    client_send(bad, PING, sizeof PING - 1);
+    rig.step_us = LIMIT_SLEPT_MS * 1000;
+    rounds(4);
+    rig.step_us = 1;
+    CHECK(user_find(&rig.service.users, getuid())->distrusted);
+    rounds(4);
+    CHECK(client_read(bad) <= 0);
+    CHECK(client_pings(good));
+    CHECK_EQ(rig.service.stats.clients_open, 1);
+    run_work();
+    CHECK_EQ(rig.service.stats.rings_open, 0);
+    rings_destroy(own);
+    close(bad);
+    close(good);
+    end();
+}
+
 /* A client that opens more connections than it may is told so a few times; further ones are closed, and nothing is
  * read. */
 static void connections_beyond_the_allowance(void)
@@ -629,6 +668,7 @@ int main(int argc, char **argv)
         TEST(the_last_answers_are_not_waited_for),
         TEST(the_last_requests_are_answered),
         TEST(whoever_goes_on_is_not_waited_for),
+        TEST(rings_at_which_the_loop_sleeps_end),
         TEST(connections_beyond_the_allowance),
         TEST(a_socket_that_cannot_be_watched),
         TEST(connections_that_cannot_be_accepted),

@@ -94,6 +94,19 @@ static void beginning_and_end_have_longer(void)
     CHECK_EQ(looks(1, false), 0);
 }
 
+/* A loop that sleeps at memory which a client gives back cannot be ended, and goes on by itself. */
+static void a_loop_that_sleeps_has_longer(void)
+{
+    begin(PHASE_SERVING);
+    watchdog.asleep = true;
+    CHECK_EQ(looks(100, false), WATCHDOG_ASLEEP * WATCHDOG_CHECKS);
+    begin(PHASE_SERVING);
+    watchdog.asleep = true;
+    CHECK_EQ(looks(WATCHDOG_CHECKS + 1, false), 0);
+    watchdog.asleep = false;
+    CHECK_EQ(looks(1, false), 1);
+}
+
 /* A GPU gives a chunk back, or hangs; threads may have to wait, and a variant of a tutorial is slow. */
 static void how_long_a_chunk_may_take(void)
 {
@@ -167,6 +180,7 @@ static const struct test tests[] = {
     TEST(a_loop_that_stands),
     TEST(a_slow_loop),
     TEST(beginning_and_end_have_longer),
+    TEST(a_loop_that_sleeps_has_longer),
     TEST(how_long_a_chunk_may_take),
     TEST(a_chunk_that_stays),
     TEST(threads_that_compute),

@@ -26,6 +26,11 @@ static int check_room(struct call *call)
 {
     const struct user *user = call->client->user;
     const uint64_t most = stock_allowed_half(&call->service->rings, user->rings);
+    if (user->distrusted)
+        return error_set(&call->error, -EDQUOT,
+                         "rings.open: user %u has no rings any more, since the daemon has slept at memory that a "
+                         "program of the user's gave back; go on by the socket, or start scand anew",
+                         (unsigned)user->uid);
     if (user->rings < most)
         return 0;
     return error_set(&call->error, -EDQUOT,

@@ -201,7 +201,7 @@ static int accept_offsets(struct call *call, struct job *job, const struct msg_j
     if ((r = check_offsets_room(call, params->offsets.shape[0])) ||
         (r = offsets_begin(params, &buffer->span, &copy, &call->error)))
         return r;
-    const bool few = copy.count <= LIMIT_LOOP_OFFSETS && !buffer->span.large &&
+    const bool few = copy.count <= LIMIT_LOOP_OFFSETS && !buffer->span.large && !call->client->user->distrusted &&
                      extent->end - extent->begin <= LIMIT_LOOP_OFFSETS_BYTES;
     if (!few || reading_must_wait(call->client->jobs, job))
         return reading_begin(call, job, buffer, &copy);

@@ -9,7 +9,8 @@ void service_totals(const struct service *service, struct service_totals *totals
 {
     enum { NOW, TOTAL };
 #define TAKE(X, S, NAME, PRESENCE, TYPE, TEXT) .NAME = TYPE == TOTAL ? service->stats.NAME : 0,
-    *totals = (struct service_totals){.stats = {COUNTERS(TAKE, , )}, .histograms = service->histograms};
+    *totals = (struct service_totals){
+        .stats = {COUNTERS(TAKE, , )}, .histograms = service->histograms, .distrusted = service->users.distrusted};
 #undef TAKE
     totals->stats.jobs_failed += service->stats.jobs_open;
     for (unsigned i = 0; i < LIMIT_DEVICES; i++) {
@@ -26,6 +27,7 @@ void service_resume(struct service *service, const struct service_totals *totals
     service->stats = totals->stats;
     service->stats.pool_bytes = pool_bytes;
     service->stats.restarts = restarts;
+    service->users.distrusted = totals->distrusted;
     if (totals->histograms.bounds_us_count == service->histograms.bounds_us_count)
         service->histograms = totals->histograms;
     for (unsigned i = 0; i < LIMIT_DEVICES; i++) {

@@ -1,0 +1,51 @@
+#include "trust.h"
+
+/* Reading how often a thread has slept takes as long as a small job, so it is read for users alone for whom something
+ * has taken long before: those who cause that once, and may be innocent. */
+void trust_begin(struct service *service, struct user *user)
+{
+    service->touching = user;
+    if (user->suspected)
+        service->sleeps = service->ops->sleeps(service->context);
+}
+
+/* Each time slept is paid for with LIMIT_SLEPT_PARTS times as much. True when more is owed than may be. */
+static bool owes_too_much(struct user *user, uint64_t now_us, uint64_t slept_us)
+{
+    const uint64_t from_us = user->slept_until_us > now_us ? user->slept_until_us : now_us;
+    user->slept_until_us = from_us + slept_us * LIMIT_SLEPT_PARTS;
+    return user->slept_until_us - now_us > LIMIT_SLEPT_MS * UINT64_C(1000) * LIMIT_SLEPT_PARTS;
+}
+
+static void end_rings(struct service *service, const struct user *user)
+{
+    for (struct client *client = service->clients; client; client = client->next)
+        if (client->user == user && trust_is_lost(client))
+            service->ops->output(service->context, client);
+}
+
+bool trust_end(struct service *service, struct user *user, uint64_t took_us)
+{
+    service->touching = NULL;
+    if (took_us < LIMIT_SLEEP_US || user->distrusted)
+        return false;
+    const bool was_suspected = user->suspected;
+    user->suspected = true;
+    if (!was_suspected || service->ops->sleeps(service->context) == service->sleeps || /* it waited for a processor */
+        !owes_too_much(user, service->ops->now_us(service->context), took_us))
+        return false;
+    user_distrust(&service->users, user->uid);
+    end_rings(service, user);
+    return true;
+}
+
+bool trust_is_lost(const struct client *client)
+{
+    return client->user->distrusted && connection_has_rings(client->connection);
+}
+
+void trust_accuse(struct service *service)
+{
+    if (service->touching)
+        user_distrust(&service->users, service->touching->uid);
+}

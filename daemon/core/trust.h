@@ -1,0 +1,25 @@
+/*
+ * Trust in users' memory. The loop touches memory that clients have, too: rings, small jobs, few offsets. Clients may
+ * give back pages of it at any time; whoever touches one meanwhile sleeps until all of them are free, uninterruptibly,
+ * and that takes the longer the more often the client has mapped them, without a bound. So the loop notices for how
+ * long it sleeps at a user's memory. For a user for whom it has slept too long (LIMIT_SLEPT_MS) it touches none any
+ * more: threads do, and connections with rings end. That holds for later workers, too.
+ */
+#ifndef DAEMON_TRUST_H
+#define DAEMON_TRUST_H
+
+#include "service.h"
+
+/* The loop begins something in which it may touch memory of the user's. */
+void trust_begin(struct service *service, struct user *user);
+/* It ends, and has taken so long. Returns true when the user's memory is not to be touched from now on: then output is
+ * noted for its connections with rings, which are to end. */
+bool trust_end(struct service *service, struct user *user, uint64_t took_us);
+/* True for a connection with rings whose memory is not to be touched. */
+bool trust_is_lost(const struct client *client);
+
+/* The loop of a worker sleeps, which is to be ended for that: no later worker trusts the user at whose memory it is.
+ * For the supervisor. */
+void trust_accuse(struct service *service);
+
+#endif
