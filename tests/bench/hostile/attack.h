@@ -49,6 +49,7 @@ enum attack_flags {
     X(import_pages, 0, "imports of 128 memfds of one page, again and again")                                           \
     X(import_punched, 0, "jobs on imported memory whose pages are given back meanwhile, from 4 connections")           \
     X(import_emptied, 0, "small jobs on memfds of 256 MiB whose pages are all given back, from 2 connections")         \
+    X(import_mapped, 0, "small jobs on a memfd of 64 KiB that has 240,000 maps and is punched meanwhile")              \
     X(files_shrinking, 0, "jobs that read files which shrink meanwhile, from 4 connections")                           \
     X(files_endless, 0, "jobs that read 512 rows of 128 MiB of a sparse file, from 8 connections")                     \
     X(files_many, 0, "files imported and kept, by 32 connections")                                                     \
@@ -85,6 +86,7 @@ enum attack_flags {
     X(rings_crumbs, 0, "pings by four rings, a byte in each frame")                                                    \
     X(rings_unread, 0, "pings by 60 rings whose answers nobody reads")                                                 \
     X(rings_scribble, 0, "rings whose memory is written over at random")                                               \
+    X(rings_mapped, 0, "pings by a ring whose memory has 240,000 maps and is punched meanwhile")                       \
     X(flood_connections, 0, "connections made and closed by one process")
 
 #define X(NAME, FLAGS, WHAT) void attack_##NAME(struct attacker *self);
@@ -110,6 +112,9 @@ uint64_t attack_import(struct attacker *self, struct line *line, const int *fds,
 /* Imports one new memfd, from which *memory maps the first page unless it is NULL. Returns the buffer's id, 0 where the
  * import is refused. */
 uint64_t attack_import_new(struct attacker *self, struct line *line, uint64_t size_bytes, void **memory);
+/* Starts processes that map this shared memory very often, fill it and punch it, again and again, until this one ends.
+ */
+void attack_map_and_punch(void *memory, uint64_t size_bytes);
 /* A row of `count` f32 samples, `stride` bytes apart, from byte `offset` of a buffer on. */
 struct msg_tensor attack_row(uint64_t buffer, uint64_t offset, uint64_t count, int64_t stride);
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -13,6 +14,10 @@
 #define PAGE_BYTES 4096
 
 #define EMPTIED_BYTES MIB(256)
+
+#define MAPPED_BYTES KIB(64)
+#define MAPS         60000 /* of a process, which may have few more */
+#define MAPPERS      4
 
 #define PUNCHED_SAMPLES 4096 /* of a row; the loop of a processor's daemon computes a job of one row by itself */
 #define PUNCHED_ROWS    4096
@@ -150,6 +155,52 @@ static bool ask_emptied(struct attacker *self, struct line *line)
 void attack_import_emptied(struct attacker *self)
 {
     flood_run(self, &(struct flood){.lines = 2, .window = 8, .set_up = set_up_emptied, .ask = ask_emptied});
+}
+
+/* Maps memory as often as a process may, gives all these maps its pages, and takes the pages back, again and again:
+ * each map has to be emptied before the pages are free, and whoever touches one waits so long. */
+static void punch_mapped(void *memory, uint64_t size_bytes)
+{
+    char *all = mmap(NULL, MAPS * size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (uint64_t i = 0; all != MAP_FAILED && i < MAPS; i++)
+        mremap(memory, 0, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, all + i * size_bytes);
+    do
+        madvise(all, MAPS * size_bytes, MADV_POPULATE_READ);
+    while (madvise(memory, size_bytes, MADV_REMOVE) == 0);
+}
+
+void attack_map_and_punch(void *memory, uint64_t size_bytes)
+{
+    for (int i = 0; i < MAPPERS; i++) {
+        if (fork())
+            continue;
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+            punch_mapped(memory, size_bytes);
+        _exit(0);
+    }
+}
+
+static bool set_up_mapped(struct attacker *self, struct line *line)
+{
+    void *memory;
+    line->buffers[0] = attack_import_new(self, line, MAPPED_BYTES, &memory);
+    if (line->buffers[0] > 0)
+        attack_map_and_punch(memory, MAPPED_BYTES);
+    return line->buffers[0] > 0;
+}
+
+static bool ask_mapped(struct attacker *self, struct line *line)
+{
+    const struct msg_tensor row = attack_row(line->buffers[0], 0, MAPPED_BYTES / sizeof(float) / 4, sizeof(float));
+    const struct msg_job_submit_params job = {
+        .input = row, .output = row, .axis = 1, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
+    (void)self;
+    return line_ask(line, METHOD_job_submit, &msg_job_submit_params_type, &job, NULL, 0);
+}
+
+void attack_import_mapped(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 1, .window = 8, .set_up = set_up_mapped, .ask = ask_mapped});
 }
 
 static bool ask_buffer(struct line *line, uint64_t size_bytes)

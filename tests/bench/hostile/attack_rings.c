@@ -78,6 +78,27 @@ void attack_rings_flood(struct attacker *self)
         rings_close(&lines[i]);
 }
 
+/* Pings that come by a ring whose memory is punched as often as possible. */
+void attack_rings_mapped(struct attacker *self)
+{
+    struct line line = {0};
+    bool punched = false;
+    while (bench_now_ms() < self->until_ms) {
+        if (!line.connection && !rings_open(self, &line))
+            continue;
+        if (!punched && line.memory)
+            attack_map_and_punch((void *)line.memory, MEMORY_BYTES);
+        punched = true;
+        if (line.waiting < 1000)
+            ask_pings(&line);
+        if (line_turn(self, &line))
+            continue;
+        punched = false;
+        rings_close(&line);
+    }
+    rings_close(&line);
+}
+
 void attack_rings_unread(struct attacker *self)
 {
     static struct line lines[UNREAD];
