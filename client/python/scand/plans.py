@@ -240,7 +240,7 @@ class Plan:
         """Finds out which arrays are direct, and lays the jobs out over these and over shared ones for the others."""
         source, target = self._direct_source(), self._direct_target()
         coefficients = self._coefficients()
-        if self.given.ndim > RANK_MOST:
+        if self.given.ndim >= RANK_MOST:  # complex numbers have a dimension more
             direct = [shared.array for shared in (source, target, coefficients) if shared is not None]
             if direct and not self._fits(direct):
                 source = target = None

@@ -107,6 +107,13 @@ class Cumsum(PackageTest):
             scand.cumsum(x[:, ::2, ::-1, ::2, ::-1, :], 3, copy=False)
         self.same(scand.cumsum(x[:, ::2, ::-1, ::2, ::-1], 3), np.cumsum(x[:, ::2, ::-1, ::2, ::-1], 3))
 
+    def test_complex_numbers_of_rank_four(self):
+        """Their parts are a dimension more, which has to be folded."""
+        x = scand.asarray(whole_numbers((2, 3, 2, 4), "c8") * (1 + 2j))
+        for order, axis in itertools.product(itertools.permutations(range(4)), range(4)):
+            with self.subTest(order=order, axis=axis):
+                self.same(scand.cumsum(x.transpose(order), axis), np.cumsum(x.transpose(order), axis))
+
     def test_repeated_samples(self):
         x = np.broadcast_to(scand.asarray(whole_numbers((1, 50))), (20, 50))
         self.same(scand.cumsum(x, copy=False), np.cumsum(x, -1))
