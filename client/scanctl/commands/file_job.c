@@ -8,6 +8,11 @@
 #include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/text.h"
 
+const char *file_job_name(const struct file_job *job)
+{
+    return strcmp(job->input_path, "-") ? job->input_path : "standard input";
+}
+
 /* Finds the result's form: its input's, or that of an array without headers, where the output's name promises one or
  * rows become longer or shorter. */
 static int output_form_find(struct file_job *job, struct error *error)
@@ -40,7 +45,7 @@ static int open_ended_check(const struct file_job *job, struct error *error)
     if (!job->array.open_ended || !obstacle)
         return 0;
     return fail(error, EX_USAGE, "%s: does not say how many rows it brings, and %s; give a file in place of a pipe",
-                job->input.name, obstacle);
+                file_job_name(job), obstacle);
 }
 
 static struct operand_samples samples_of(const struct file_job *job)
@@ -182,7 +187,7 @@ int file_job_spacing(struct file_job *job, const char *asked, double *out, struc
     return fail(error, EX_DATAERR,
                 "%s: %s, but %s does not say what lies between two samples along axis %" PRIu32
                 "; give a number in its place",
-                job->input.name, asked, job->array.format == FORMAT_RSF ? "its text" : "its header", job->axis);
+                file_job_name(job), asked, job->array.format == FORMAT_RSF ? "its text" : "its header", job->axis);
 }
 
 int file_job_steps(struct file_job *job, const struct pipeline *pipeline, struct pipeline *own, struct error *error)
@@ -220,16 +225,12 @@ static bool is_empty(const struct file_job *job)
     return !job->array.open_ended && !array_sample_count(&job->array) && !(job->compute.reduces && job->ragged.rows);
 }
 
-static const char *name_of(const struct file_job *job)
-{
-    return strcmp(job->input_path, "-") ? job->input_path : "standard input";
-}
-
 static void begin_tell(void *context, uint64_t number)
 {
     const struct file_job *job = context;
     if (job->options->progress)
-        fprintf(stderr, "%s: job %" PRIu64 "; scanctl cancel %" PRIu64 " stops it\n", name_of(job), number, number);
+        fprintf(stderr, "%s: job %" PRIu64 "; scanctl cancel %" PRIu64 " stops it\n", file_job_name(job), number,
+                number);
 }
 
 /* Returns what lists of jobs show: the program, and the file by its last name, cut at its beginning, since its end
@@ -343,7 +344,7 @@ static void end_tell(const struct file_job *job)
     uint64_t bytes = job->input.position + job->output.samples_bytes;
     if (!job->options->progress && !job->stream.progress.shown)
         return;
-    fprintf(stderr, "%s: %s rows of %s%s samples, %s in %s, %.2f GB/s\n", name_of(job), grouped(job->rows, rows),
+    fprintf(stderr, "%s: %s rows of %s%s samples, %s in %s, %.2f GB/s\n", file_job_name(job), grouped(job->rows, rows),
             job->options->offsets_path ? "up to " : "", grouped(job->samples, samples), binary_size(bytes, size),
             duration(job->elapsed_us, took), gigabytes_per_second(bytes, job->elapsed_us));
 }

@@ -38,6 +38,8 @@ struct file_job {
  * for anything. End with file_job_close, also after a failure. */
 int file_job_open(struct file_job *job, const struct file_options *options, const char *input_path,
                   const char *output_path, struct error *error);
+/* What messages call the input: the file that was given, also where its samples are in another. */
+const char *file_job_name(const struct file_job *job);
 /* Finds the spacing of samples along the axis; EX_DATAERR where the file does not say. `asked` begins the message. */
 int file_job_spacing(struct file_job *job, const char *asked, double *out, struct error *error);
 /* Sets the steps to be computed: *own is a copy of the pipeline for this file, which lives as long as the job. */

@@ -50,13 +50,13 @@ static int reduce_check(const struct file_job *job, const struct reduce_options 
 {
     const struct array *array = &job->array;
     if (!options->files.offsets_path && !array->open_ended && array->shape[job->axis] == 0)
-        return fail(error, EX_DATAERR, "%s: its rows have no samples; there is nothing to reduce", job->input.name);
+        return fail(error, EX_DATAERR, "%s: its rows have no samples; there is nothing to reduce", file_job_name(job));
     if (array->open_ended && options->output_path && options->output_format == FORMAT_NPY)
         return fail(
             error, EX_USAGE,
             "%s: does not say how many rows it brings, as -o %s has to at its beginning; give a name that ends in "
             ".raw, or a file in place of a pipe",
-            job->input.name, options->output_path);
+            file_job_name(job), options->output_path);
     return 0;
 }
 

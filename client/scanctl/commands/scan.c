@@ -54,17 +54,17 @@ static int output_form_check(const struct file_job *job, struct error *error)
         return fail(error, EX_USAGE,
                     "%s: its rows have %" PRIu64 " samples, and the steps leave %" PRIu64
                     " of them, which headers would not say; give -o a name that ends in .npy or .raw",
-                    job->input.name, job->lengths[0], job->output_length);
+                    file_job_name(job), job->lengths[0], job->output_length);
     if (array->open_ended && form == FORMAT_NPY)
         return fail(
             error, EX_USAGE,
             "%s: does not say how many rows it brings, as -o %s has to at its beginning; give a name that ends in "
             ".raw, or a file in place of a pipe",
-            job->input.name, job->output_path);
+            file_job_name(job), job->output_path);
     if (array->fortran && array->rank > 1 && form == FORMAT_RAW)
         return fail(error, EX_USAGE,
                     "%s: is in Fortran order, which raw samples cannot say; give -o a name that ends in .npy",
-                    job->input.name);
+                    file_job_name(job));
     return 0;
 }
 

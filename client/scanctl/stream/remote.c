@@ -165,6 +165,9 @@ static void step_name(const char *message, char *out, size_t size)
 static int submission_error(const struct submission *submission, int status, struct error *error)
 {
     char message[ERROR_TEXT_BYTES];
+    if (status == SCAND_CANCELLED)
+        return fail(error, scand_status_exit_code(status), "%s was cancelled, as by scanctl cancel",
+                    submission->compute.word);
     step_name(scand_message(submission->daemon), message, sizeof message);
     return error_of(submission->daemon, status, submission->compute.word, message, error);
 }
