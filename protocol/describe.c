@@ -1,7 +1,6 @@
 #include "describe.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "encoding.h"

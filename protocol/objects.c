@@ -1,6 +1,5 @@
 #include "objects.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <msgpack.h>
 #include <msgpack/unpack_define.h>

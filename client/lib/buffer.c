@@ -1,7 +1,6 @@
 /* Buffers: memory that the daemon made or took over, mapped here. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* Jobs that people see as one. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "client/lib/internal.h"
 

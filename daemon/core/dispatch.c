@@ -1,7 +1,6 @@
 /* Handles a connection's bytes, from bytes to handlers: service_input of service.h. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "clients.h"
 #include "daemon/core/handlers/handlers.h"

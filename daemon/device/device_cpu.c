@@ -1,7 +1,6 @@
 /* The processor as a device, in place of a GPU or beside one: chunks are computed by the pool of the CPU path, one at a
  * time; small ones at once, by whoever calls run_now. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

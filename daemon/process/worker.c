@@ -1,7 +1,6 @@
 #include "worker.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>

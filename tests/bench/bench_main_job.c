@@ -1,7 +1,6 @@
 /* The main job through a daemon, as its users run it: a process of its own, warm, on one device or several. */
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <scand/scand.h>

@@ -3,7 +3,6 @@
  * device, from and to host memory that is pinned in one piece. A daemon can be no faster.
  */
 #include <cuda_runtime.h>
-#include <stdio.h>
 
 #include "kernels/cuda/scan_cuda.h"
 #include "tests/bench/bench.h"

@@ -2,7 +2,6 @@
  * scand-bench --load SOCKET SECONDS: keeps a daemon busy, for people to look at it. Four clients with jobs of their own
  * kind each, always a few under way; where this is root, two of them are another user's.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,10 +1,8 @@
 #include "tests/bench/visits.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

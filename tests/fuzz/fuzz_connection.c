@@ -4,7 +4,6 @@
  * bytes. Each request is answered once, each answer can be read, and no descriptor is left.
  */
 #include <semaphore.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>

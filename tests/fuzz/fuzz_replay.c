@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/replay.h"

@@ -2,7 +2,6 @@
  * libscand with a daemon, whose small jobs this process computes: which those are, and that bits, order, errors,
  * threads, forks, loops and a lost worker are as without that. $SCAND names the daemon's program.
  */
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

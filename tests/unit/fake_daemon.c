@@ -1,7 +1,6 @@
 #include "tests/unit/fake_daemon.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

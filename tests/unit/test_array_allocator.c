@@ -1,5 +1,4 @@
 /* The memory of NumPy's arrays: which of it is shared, recycled and given back, by several threads and in a child. */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>

@@ -3,7 +3,6 @@
 
 #include <ftw.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "protocol/limits.h"
 #include "tests/check.h"

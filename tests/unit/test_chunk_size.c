@@ -1,7 +1,6 @@
 /* The choice of the chunk size from measurements, the file that remembers them, and a daemon's use of the file, which
  * anybody may have written. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

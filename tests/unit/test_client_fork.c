@@ -2,7 +2,6 @@
  * libscand in a process that forks: a child's calls with its parent's handles touch nothing of the parent's, and the
  * handles can be freed in the child. Also buffers that are released after their session has ended.
  */
-#include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>

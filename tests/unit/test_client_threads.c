@@ -2,7 +2,6 @@
  * One session of libscand in several threads: jobs, cancelling, disconnecting and a daemon that ends while others wait,
  * progress functions, loops, signals. Run under the thread sanitizer as well.
  */
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
 /* Settings and the configuration file. */
 #include <errno.h>
-#include <inttypes.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>

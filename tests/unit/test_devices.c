@@ -4,8 +4,6 @@
  */
 #include "daemon/core/schedule/scheduler.h"
 
-#include <errno.h>
-
 #include "tests/check.h"
 
 #define DEVICES 3

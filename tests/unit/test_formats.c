@@ -2,7 +2,6 @@
  * The forms of files that scanctl reads and writes, without a daemon: what is accepted, and every way in which a file
  * can be wrong.
  */
-#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

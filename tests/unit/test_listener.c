@@ -1,7 +1,6 @@
 /* The listener in a real loop, with calls of the kernel that fail and a device that does nothing. */
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>

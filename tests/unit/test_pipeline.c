@@ -1,5 +1,4 @@
 /* The steps of scanctl run: what their text means, what it may not be, and texts of any kind. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

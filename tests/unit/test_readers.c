@@ -2,7 +2,6 @@
 #include "daemon/process/readers.h"
 
 #include <semaphore.h>
-#include <stddef.h>
 
 #include "protocol/limits.h"
 #include "tests/check.h"

@@ -2,8 +2,6 @@
  * RSF as scanctl reads and writes it: the text, the place of the samples, and errors in both.
  */
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/scanctl/formats/file.h"

@@ -5,7 +5,6 @@
 #include "daemon/core/schedule/scheduler.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
 #include "tests/check.h"
 

@@ -1,7 +1,6 @@
 /* The socket's place, stale sockets, addresses in use. */
 #include "protocol/socket.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

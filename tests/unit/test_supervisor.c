@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <sysexits.h>

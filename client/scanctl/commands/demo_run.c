@@ -1,7 +1,6 @@
 #include "client/scanctl/commands/demo_run.h"
 
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

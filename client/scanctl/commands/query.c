@@ -2,7 +2,6 @@
  * ping, devices, kernels, stats: one question to the daemon, one answer.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client/scanctl/commands/query.h"

@@ -3,7 +3,6 @@
  * short forms of it: all three read, write and submit by the same functions.
  */
 #include <getopt.h>
-#include <string.h>
 
 #include "client/scanctl/commands/reduce_options.h"
 #include "client/scanctl/commands/scan_options.h"

@@ -1,8 +1,6 @@
 /*
  * The files of results.
  */
-#include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

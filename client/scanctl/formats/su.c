@@ -5,7 +5,6 @@
 #include "client/scanctl/formats/forms.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "client/scanctl/formats/input.h"
 

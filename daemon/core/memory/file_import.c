@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 /* File systems of which files are refused. What the kernel makes up may be made for who reads it, which is the daemon
  * here, and not for who opened it. A read from a program's own file system (FUSE) lasts until that program answers, if

@@ -1,6 +1,5 @@
 /* map: which numbers and operands each op takes, and dtypes between which it converts. */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 

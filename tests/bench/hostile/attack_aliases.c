@@ -1,6 +1,5 @@
 /* Jobs whose memory takes long to compare: buffers of many descriptors, of which all have one in common. */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/bench/hostile/attack.h"

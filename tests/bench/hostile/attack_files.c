@@ -1,6 +1,5 @@
 /* Files as input of jobs: that shrink while they are read, and that never end. */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/bench/hostile/attack.h"

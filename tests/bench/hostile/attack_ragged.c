@@ -1,5 +1,4 @@
 /* Ragged jobs: with a short message, the daemon has to read a million offsets, or keep them. */
-#include <string.h>
 
 #include "tests/bench/hostile/attack.h"
 
