@@ -1,7 +1,7 @@
 /*
- * Users: whose the clients are, by the uid at the other end of their sockets. What is granted and shared out is so per
- * user, however many connections and programs one has. A user takes a slot of the table for as long as something of
- * its is there. The loop's thread only, but for uid, which never changes while the user is held.
+ * Users, by the uid at the other end of clients' sockets. Quotas and shares are those of a user, however many
+ * connections and programs it has. A user has a slot of the table for as long as a connection, a buffer or slow work of
+ * its own is there. The loop's thread only, but for uid, which never changes while the user is held.
  */
 #ifndef DAEMON_USER_H
 #define DAEMON_USER_H

@@ -4,7 +4,7 @@
 
 #include "daemon/core/service.h"
 
-/* Belongs to its jobs, the last of which frees it, and to its handler while that takes them. */
+/* A batch is held by each of its jobs and, until all have been taken, by its handler; the last of them frees it. */
 struct batch {
     unsigned holds;
     bool failing; /* some of its jobs have failed */

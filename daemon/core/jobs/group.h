@@ -14,7 +14,7 @@
 struct client;
 struct job;
 
-/* A place for one, of which a client has LIMIT_CLIENT_GROUPS. */
+/* A client's place for a group; it has LIMIT_CLIENT_GROUPS of them. */
 struct group {
     uint64_t number;                  /* 0: the place is free */
     uint64_t rows;                    /* rows that the group has in all, as its client says; 0: it does not know */

@@ -29,14 +29,14 @@ struct group;
 struct lane;
 struct loads;
 
-/* All bytes that a job reads, or writes, by which most jobs are seen to be apart: from the first to the last. */
+/* The range of all bytes that a job reads, or writes: most pairs of jobs are seen to be apart by it. */
 struct reach {
     const struct buffer *buffer; /* NULL: there are none */
     struct extent extent;
 };
 
-/* What is known of a job and the earlier ones of its lane. They only become fewer, and what they touch does not grow,
- * so two jobs are compared until they are found apart, and no more. */
+/* The earlier jobs of its lane that a job is known to be apart from. Earlier jobs only become fewer, and what they
+ * touch does not grow, so two jobs are compared until they are found apart, and no more. */
 struct apart {
     uint64_t order[SCAND_PRIORITY_COUNT]; /* of each class: jobs up to this one that are queued are apart from it */
     uint64_t waits_for;                   /* the order of a job without rows to hand out that it waits for; 0: none */

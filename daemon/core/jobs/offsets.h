@@ -9,7 +9,7 @@
 #include "protocol/messages.h"
 #include "tensor_layout.h"
 
-/* A copy that is made bit by bit, so that no thread is busy with one for long. Whoever begins it frees its values. */
+/* A copy that is made in units, so that no thread is busy with it for long. Whoever begins it frees its values. */
 struct offsets_copy {
     uint64_t *values;
     uint64_t count, done; /* offsets: in all, and copied so far */

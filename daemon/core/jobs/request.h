@@ -1,7 +1,7 @@
 /*
- * A job as it is asked for, in one form: that of job.run. What came by job.submit or job.batch is translated, and only
- * knows that its fields have other names there. Errors name fields and leave out the method, which whoever answers puts
- * before them (request_method).
+ * A job as it is asked for, in one form: that of job.run. What came by job.submit or job.batch is translated, and
+ * marked as `submitted`, since its fields have other names there. Errors name fields and leave out the method, which
+ * whoever answers puts before them (request_method).
  */
 #ifndef DAEMON_REQUEST_H
 #define DAEMON_REQUEST_H

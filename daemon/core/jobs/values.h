@@ -16,7 +16,7 @@ struct chunk;
 struct values {
     uint32_t operand, step;      /* operand whose values are next, and its step; operand 0: all are checked */
     uint64_t row, element;       /* the first of them */
-    uint64_t from, below;        /* range of allowed values, from one to below the other */
+    uint64_t from, below;        /* allowed are from <= value < below */
     bool out;                    /* a chunk of them is with a device */
     struct step_operand checked; /* the part of the operand that this chunk reads */
 };
@@ -27,13 +27,13 @@ void values_begin(struct job *job);
 bool values_are_left(const struct job *job);
 /* True when the memory of the next values is ready. */
 bool values_are_ready(const struct job *job);
-/* The bytes that they span in their buffer. */
+/* The bytes of the buffer that the next values span. */
 struct extent values_footprint(const struct job *job);
-/* Fills a chunk with the next ones, of a job that has none out. */
+/* Fills a chunk with the next values of a job of which no chunk of values is out. */
 void values_next_chunk(struct job *job, struct chunk *chunk);
 /* Bytes that a chunk of values reads. */
 uint64_t values_chunk_bytes(const struct chunk *chunk);
-/* Takes in such a chunk, which has been done; a value that is out of range sets *error, and -EINVAL is returned. */
+/* Takes in a chunk of values that a device has checked. Returns 0, or -EINVAL and *error: a value is out of range. */
 int values_return(struct job *job, const struct chunk *chunk, struct error *error);
 
 #endif

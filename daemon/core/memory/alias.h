@@ -13,7 +13,7 @@
 
 struct error;
 
-/* One of the files that a buffer's bytes lie in, which one it is of them. */
+/* A file that bytes of a buffer lie in; `index` is its place among the buffer's files. */
 struct file {
     dev_t device;
     ino_t inode;

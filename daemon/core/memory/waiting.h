@@ -1,7 +1,7 @@
 /*
- * Requests for memory of the pool that wait until some is free. Users take turns; a user's own come in their order.
- * Those that fit are not held up by one that does not: what waits is passed by requests that need not. Here they are
- * queued; client_buffers.h serves them.
+ * Requests for memory of the pool that wait until some is free. Users take turns; the requests of a user keep their
+ * order. A request that need not wait passes those that wait, so one that does not fit holds up none that does.
+ * Requests are queued here, and served by client_buffers.c.
  */
 #ifndef DAEMON_WAITING_H
 #define DAEMON_WAITING_H

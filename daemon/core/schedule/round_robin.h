@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Begins what stands in a round. */
+/* The first member of whatever stands in a round. */
 struct round_robin {
     struct round_robin *next, *previous;
 };
