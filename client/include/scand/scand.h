@@ -206,7 +206,7 @@ struct scand_scan {
     double coefficient;
     struct scand_tensor coefficients; /* rank 0: none */
     enum scand_priority priority;     /* among this user's jobs */
-    uint32_t deadline_ms; /* to start in, at most SCAND_DEADLINE_MS_MAX; or else SCAND_DEADLINE. 0: it has time */
+    uint32_t deadline_ms; /* time to start in, at most SCAND_DEADLINE_MS_MAX; then SCAND_DEADLINE. 0: any time */
     /* Further scans, run in order; at most SCAND_STEPS_MAX. The results are the same as of separate jobs, but on a GPU
      * values between two steps do not cross PCIe, unless a row has more than some 16 MiB. SCAND_UNSUPPORTED: the daemon
      * is older than they are. */
@@ -238,7 +238,7 @@ struct scand_reduce {
     enum scand_reduction reduction; /* not SCAND_REDUCTION_NONE */
     const char *algorithm;          /* NULL: the daemon's own; else a name of scand_kernels: see there */
     enum scand_priority priority;   /* among this user's jobs */
-    uint32_t deadline_ms; /* to start in, at most SCAND_DEADLINE_MS_MAX; or else SCAND_DEADLINE. 0: it has time */
+    uint32_t deadline_ms;        /* time to start in, at most SCAND_DEADLINE_MS_MAX; then SCAND_DEADLINE. 0: any time */
     struct scand_tensor offsets; /* offsets of ragged rows, as a scan has them; rank 0: none */
     uint32_t after_failure;      /* not 0: runs although a job that was to write its input has failed; see below */
     uint32_t group;              /* group of scand_group_begin; 0: none */
@@ -250,9 +250,9 @@ struct scand_reduce {
  * in SCAND_DEADLINE, and its output is as it was; one that has started goes on. A job that is repeated has what is left
  * of its time.
  *
- * When a job fails, or is cancelled, each job of the same connection that was submitted after it, before its answer
- * came, and that reads what it was to write ends in SCAND_STALE; so does each that reads the output of a stale one.
- * What their outputs hold is undefined. Submit them all again. `after_failure` exempts a job, which then runs on
+ * When a job fails or is cancelled, later jobs of the same connection that were submitted before its answer came, and
+ * that read what it was to write, end in SCAND_STALE; so do jobs that read what a stale one was to write. What their
+ * outputs hold is undefined. Submit them all again. `after_failure` exempts a job, which then runs on
  * whatever is there.
  */
 
@@ -346,9 +346,9 @@ void scand_forget(void);
  * call. Of more than eight connections, a thread keeps the messages of the eight that failed last; others have
  * "". */
 const char *scand_message(const struct scand *daemon);
-/* The time to wait before a new try, of the latest call as above. After SCAND_BUSY: milliseconds after which a new
- * try makes sense, 0 when unknown. After SCAND_QUOTA likewise, but 0 when a new try makes no sense: that is more than
- * the user may ever have, or this connection has what it may have. */
+/* Milliseconds after which a call that was SCAND_BUSY or SCAND_QUOTA makes sense again. 0 where that is unknown, and
+ * where it makes no sense: it asks for more than the user may ever have, or this connection has what it may have. Of
+ * the call that scand_message is about. */
 uint32_t scand_retry_ms(const struct scand *daemon);
 
 const char *scand_version(void); /* version of this library: "0.1.0" */
@@ -411,13 +411,13 @@ int scand_drain(struct scand *daemon);
  * touch but jobs can. New memory holds zeros or what this user's earlier buffers held, never another user's data.
  * size_bytes: 1 to the daemon's limit. */
 int scand_buffer_create(struct scand *daemon, enum scand_place place, uint64_t size_bytes, struct scand_buffer **out);
-/* Host memory, for which the daemon waits for at most wait_ms, up to SCAND_WAIT_MS_MAX, where it would be SCAND_BUSY;
- * only then it is. Who needs several arrays asks for all of them as one buffer: programs that each hold some of what
- * they need and wait for the rest wait for each other. A daemon that is older than this does not wait. */
+/* Host memory, for which the daemon waits where none is free. It does so for at most wait_ms, up to SCAND_WAIT_MS_MAX,
+ * and only then the call is SCAND_BUSY. Ask for several arrays as one buffer: programs that each hold some of what they
+ * need and wait for the rest wait for each other. A daemon that is older than this does not wait. */
 int scand_buffer_create_wait(struct scand *daemon, uint64_t size_bytes, uint32_t wait_ms, struct scand_buffer **out);
-/* Device memory of the device with this number. Else it is made where the connection's latest device buffer is, or
- * where most memory is free: a job can use several of one device only, and runs there. SCAND_NOT_FOUND: no such device.
- */
+/* Device memory of the device with this number. Where none is named it is that of the latest device buffer,
+ * or the one with most memory free: all device buffers of a job must be on one device, and the job runs there.
+ * SCAND_NOT_FOUND: no such device. */
 int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_bytes, struct scand_buffer **out);
 /* Memory of this program: a memfd (MFD_ALLOW_SEALING) of at least size_bytes, which is sealed against shrinking and
  * growing. The descriptor stays the caller's, who may close it. */
@@ -470,8 +470,8 @@ int scand_buffer_import_cuda(struct scand *daemon, const void *ipc_handle, uint6
 int scand_buffer_import_cuda_fd(struct scand *daemon, int fd, uint64_t allocation_bytes, uint64_t offset,
                                 uint64_t size_bytes, struct scand_buffer **out);
 
-/* Device memory from the daemon which programs that use CUDA can be given: what scand_buffer_export makes for them is
- * their access to it. It takes a multiple of 2 MiB. `sharing`: by descriptor, or by handle. SCAND_UNSUPPORTED without a
+/* Device memory from the daemon that other programs can use with CUDA, by what scand_buffer_export makes for them. The
+ * memory takes a multiple of 2 MiB. `sharing`: by descriptor, or by handle. SCAND_UNSUPPORTED without a
  * GPU. */
 int scand_buffer_create_shared(struct scand *daemon, enum scand_sharing sharing, uint64_t size_bytes,
                                struct scand_buffer **out);
@@ -540,8 +540,8 @@ int scand_submit_progress(struct scand *daemon, const struct scand_scan *scan, s
 /* Submits `count` scans, in their order and with fewer messages, which saves most of the cost of small jobs. Fills
  * out[0] to out[count - 1] with jobs as scand_submit makes them, to be waited for, cancelled and released each on its
  * own; but they have their results, and end, some 32 together, when the slowest of these is done. What the daemon
- * refuses, scand_wait tells for each job; the others run. On failure, of which the message names the scan if it is one,
- * none was submitted. */
+ * refuses, scand_wait tells for each job; the others run. On failure none was submitted; the message names the scan
+ * that is wrong, if one is. */
 int scand_submit_many(struct scand *daemon, const struct scand_scan *scans, size_t count, struct scand_job **out);
 /* Submits a reduction, the same way as a scan. */
 int scand_submit_reduce(struct scand *daemon, const struct scand_reduce *reduce, scand_progress *progress,
@@ -612,8 +612,8 @@ int scand_task_shape(struct scand_task *task, uint32_t steps, struct scand_tenso
 int scand_task_leaves_rows(const struct scand_task *task);
 
 /* Submits what the task describes now, as often as wanted; the task is only looked at. `progress` may be NULL.
- * SCAND_UNSUPPORTED: the daemon is older than tasks are. What an operation is not told of by name (shapes, dtypes) the
- * daemon checks. */
+ * SCAND_UNSUPPORTED: the daemon is older than tasks are. Shapes and dtypes, which have no names, the daemon
+ * checks. */
 int scand_task_submit(struct scand *daemon, const struct scand_task *task, scand_progress *progress, void *context,
                       struct scand_job **out);
 /* Submits `count` tasks, in their order and with fewer messages, as scand_submit_many does with scans. The same task
@@ -632,10 +632,10 @@ int scand_task_submit_many(struct scand *daemon, const struct scand_task *const 
  * the name of the connection. `rows` is how many it will have in all, 0 where nobody knows. At most
  * SCAND_GROUPS_MAX are open at a time. SCAND_UNKNOWN_METHOD: the daemon is older than groups are. */
 int scand_group_begin(struct scand *daemon, const char *name, uint64_t rows, uint32_t *group);
-/* Sets *job to the number that scand_jobs lists it by; 0 while no daemon has it, as one that is to stop. After a
- * restart of the daemon's worker it is another one. */
+/* Sets *job to the number that scand_jobs lists the group by; 0 while no daemon has the group, as where the daemon is
+ * to stop. After a restart of the daemon's worker the number is another one. */
 int scand_group_number(struct scand *daemon, uint32_t group, uint64_t *job);
-/* Ends a group whose jobs have ended, and SCAND_INVALID if some have not. The end of the connection ends all. */
+/* Ends a group; SCAND_INVALID while some of its jobs have not ended. The end of the connection ends all groups. */
 int scand_group_end(struct scand *daemon, uint32_t group);
 
 /* Waits for at most timeout_ms (negative: without end) and returns the job's status; SCAND_TIMED_OUT while it still
