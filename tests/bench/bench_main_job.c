@@ -137,7 +137,6 @@ static int measure_devices(struct bench_table *table, const char *scand, int cou
     return r ? r : measure_jobs(table, scand, (struct devices){count, true}, duplex_gb_per_second);
 }
 
-/* Measures on one device, two, four and so on, and at last on all. */
 int bench_devices(struct bench_table *table, const char *scand)
 {
     int r = 0, most = bench_device_count();

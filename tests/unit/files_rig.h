@@ -29,7 +29,6 @@ static int fail_reads;
 static size_t read_most;
 ssize_t __real_pread(int fd, void *bytes, size_t size, off_t offset);
 ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset);
-ssize_t __real_pread64(int fd, void *bytes, size_t size, off_t offset);
 ssize_t __wrap_pread64(int fd, void *bytes, size_t size, off_t offset);
 
 ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset)

@@ -362,6 +362,31 @@ static void plan_refuses_a_step(void)
     job_destroy(NULL, job);
 }
 
+/* A device has memory for the values between the steps of one chunk, so such chunks are bounded, however large others
+ * may be. */
+static void plan_bounds_values_between_steps(void)
+{
+    const uint64_t rows = UINT64_C(1) << 20;
+    const struct job_chunks chunks = {.bytes = GIB(1)};
+    struct msg_job_run_params params = {
+        .input = rows_of(1, rows, 100, 0), .output = rows_of(2, rows, 100, 0), .axis = 1};
+    struct job *job = calloc(1, sizeof *job);
+    REQUIRE(job);
+    params.steps[0].scan = (struct msg_scan){.operation = OPERATION_scan, .passes_count = 1};
+    params.steps[1].map = (struct msg_map){.operation = OPERATION_map, .op = MAP_NEG};
+    for (params.steps_count = 1; params.steps_count <= 2; params.steps_count++) {
+        buffers_begin();
+        buffers[0].span.size_bytes = buffers[1].span.size_bytes = GIB(1);
+        REQUIRE(request_init(&request, &params, &run, &error) == 0);
+        job->operands[OPERAND_INPUT].buffer = &buffers[0];
+        job->operands[OPERAND_OUTPUT].buffer = &buffers[1];
+        CHECK_EQ(job_plan(job, &request, &chunks, &error), 0);
+        const uint64_t bytes = job->chunk_rows * 100 * sizeof(float);
+        CHECK(params.steps_count == 1 ? bytes > LIMIT_BETWEEN_CHUNK_BYTES : bytes <= LIMIT_BETWEEN_CHUNK_BYTES);
+    }
+    job_destroy(NULL, job);
+}
+
 static void plan_of_nothing(void)
 {
     struct job job;
@@ -628,6 +653,7 @@ static const struct test tests[] = {
     TEST(plan_with_coefficients),
     TEST(plan_with_steps),
     TEST(plan_refuses_a_step),
+    TEST(plan_bounds_values_between_steps),
     TEST(plan_of_nothing),
     TEST(chunks_cover_the_rows_once),
     TEST(first_failure_is_the_outcome),

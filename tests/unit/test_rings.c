@@ -205,6 +205,11 @@ static void wrong_positions_are_found(void)
 {
     static const uint64_t positions[] = {1, 2, 3, LIMIT_RING_BYTES + 4, UINT64_MAX / 2, UINT64_MAX / 2 - 3};
     uint8_t bytes[64];
+    begin(); /* a whole frame, and a byte that no frame begins with */
+    put_word(0, 0, 1);
+    *written(0) = 9 << 1;
+    CHECK_EQ(rings_read(ends.a, bytes, sizeof bytes), -EPROTO);
+    end();
     for (size_t i = 0; i < sizeof positions / sizeof positions[0]; i++) {
         begin();
         *written(0) = positions[i] << 1;

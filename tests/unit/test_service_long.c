@@ -33,6 +33,20 @@ static void leave_off(size_t index)
     rig_collect();
 }
 
+/* A row of two chunks' bytes is none that is left off; a longer one is. */
+static void rows_of_more_than_two_chunks(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin(2, &buffer);
+    for (uint64_t length = 200; length <= 201; length++) {
+        uint32_t msgid = submit(user, buffer, length);
+        CHECK_EQ(rig.manual.out[0]->slice_us, length > 200 ? 1000 : 0);
+        rig_complete(0, 0);
+        CHECK(done(user, msgid));
+    }
+    rig_end();
+}
+
 /* All jobs of another user end between slices; rows and event log count the row once. */
 static void others_run_between_slices(void)
 {
@@ -125,6 +139,7 @@ static void any_chunk_is_dropped(void)
 }
 
 static const struct test tests[] = {
+    TEST(rows_of_more_than_two_chunks),
     TEST(others_run_between_slices),
     TEST(a_long_row_is_cancelled),
     TEST(a_long_row_is_cancelled_at_rest),

@@ -216,6 +216,36 @@ static void more_than_there_is(void)
     rig_end();
 }
 
+/* As much as is missing is enough, however little that is. */
+static void as_much_as_there_is(void)
+{
+    begin();
+    struct caller *anna = user_greet(ANNA);
+    available_bytes = 4096;
+    uint32_t msgid = import_asked(anna, 4096);
+    rig_run_work();
+    CHECK(answered(anna, msgid, METHOD_buffer_import, NULL));
+    rig_end();
+}
+
+/* What a memfd has when it comes is what its user is charged for: it has not grown when it is sealed. */
+static void a_memfd_that_grows_meanwhile(void)
+{
+    begin();
+    struct caller *anna = user_greet(ANNA);
+    int fd = sparse_memfd(4096);
+    uint32_t msgid =
+        ask_with(anna, METHOD_buffer_import, &(struct msg_buffer_import_params){.size = 4096, .fds = 1}, &fd, 1);
+    CHECK_EQ(ftruncate(fd, 8192), 0);
+    rig_run_work();
+    CHECK_CONTAINS(refusal(anna, msgid, SCAND_DESCRIPTOR),
+                   "buffer.import: the memfds have 8192 bytes, and had 4096 when they came; import them when they have "
+                   "their size");
+    CHECK_EQ(anna->client->buffer_count, 0);
+    close(fd);
+    rig_end();
+}
+
 /* Two imports that fit alone, but not together, cannot both begin. */
 static void promised_to_another(void)
 {
@@ -307,10 +337,20 @@ static void refused_memory_is_freed_by_helpers(void)
 }
 
 static const struct test tests[] = {
-    TEST(imports_take_maps),      TEST(refused_memory_is_freed_by_helpers), TEST(large_imports_of_one_user),
-    TEST(complete_imports),       TEST(large_imports_of_several_users),     TEST(a_large_import_is_cut),
-    TEST(a_large_release_is_cut), TEST(gone_while_pages_are_made),          TEST(more_than_there_is),
-    TEST(promised_to_another),    TEST(memory_that_goes_meanwhile),         TEST_END,
+    TEST(imports_take_maps),
+    TEST(refused_memory_is_freed_by_helpers),
+    TEST(large_imports_of_one_user),
+    TEST(complete_imports),
+    TEST(large_imports_of_several_users),
+    TEST(a_large_import_is_cut),
+    TEST(a_large_release_is_cut),
+    TEST(gone_while_pages_are_made),
+    TEST(more_than_there_is),
+    TEST(as_much_as_there_is),
+    TEST(a_memfd_that_grows_meanwhile),
+    TEST(promised_to_another),
+    TEST(memory_that_goes_meanwhile),
+    TEST_END,
 };
 
 int main(int argc, char **argv)

@@ -77,6 +77,24 @@ static void waits_no_longer_than_asked_for(void)
     rig_end();
 }
 
+/* The latest request of a user ends first: what is asked for behind it, and what was asked for before, is not lost. */
+static void the_latest_ends_first(void)
+{
+    struct caller *carl = begin_full(), *anna = user_greet(ANNA), *same = user_greet(ANNA);
+    uint32_t first = create_waiting(anna, LARGE, 1000);
+    uint32_t second = create_waiting(same, LARGE, 50);
+    rig_pass(50000); /* to the very end of its time */
+    CHECK_CONTAINS(refusal(same, second, SCAND_BUSY), "more");
+    create_waiting(same, LARGE, 1000);
+    user_close(same);
+    uint32_t last = create_waiting(anna, LARGE, 1000);
+    release(carl, 1);
+    CHECK(created(anna, first));
+    release(carl, 2);
+    CHECK(created(anna, last));
+    rig_end();
+}
+
 /* Users take turns: another user's first request is next but one at most, however many requests of one user wait. */
 static void users_take_turns(void)
 {
@@ -162,6 +180,7 @@ static const struct test tests[] = {
     TEST(waits_until_there_is_some),
     TEST(what_is_there_is_not_waited_for),
     TEST(waits_no_longer_than_asked_for),
+    TEST(the_latest_ends_first),
     TEST(users_take_turns),
     TEST(a_large_one_does_not_hold_up_others),
     TEST(only_so_many_wait),

@@ -147,7 +147,7 @@ static void the_largest_message(void)
     CHECK_EQ(walk_copy(bytes, LIMIT_MESSAGE_BYTES, &length), -EMSGSIZE);
     /* A head that is cut by the end of the largest message. */
     bytes[2] = 0xfd;
-    bytes[LIMIT_MESSAGE_BYTES - 1] = 0xda;
+    bytes[LIMIT_MESSAGE_BYTES - 1] = 0xd9; /* whose length would be one byte too many */
     CHECK_EQ(walk_copy(bytes, LIMIT_MESSAGE_BYTES, &length), -EMSGSIZE);
     free(bytes);
 }
