@@ -105,20 +105,19 @@
 #define LIMIT_SHARED_UNIT_BYTES MIB(2)
 
 /* Files that jobs read. */
-#define LIMIT_FILE_BYTES       (UINT64_C(1) << 46) /* bytes of one file */
-#define LIMIT_FILES            4096             /* files open in buffers: a user may have half of what others leave */
-#define LIMIT_READERS          64               /* threads that read them, */
-#define LIMIT_USER_READERS     4                /* of which a user may have so many at a time */
-#define LIMIT_FILE_CHUNK_BYTES MIB(16)          /* a chunk whose input is in a file, where a row has no more */
-#define LIMIT_LOAD_BYTES       MIB(256)         /* files that are read for one chunk, with what lies between its rows */
-#define LIMIT_JOB_LOADS        4                /* chunks of a job that are read before a device has them */
-#define LIMIT_USER_FED         8                /* jobs of a user for which something is read */
-#define LIMIT_USER_LOADS       32               /* chunks of a user that are read, or have been and are not done, */
-#define LIMIT_USER_LOAD_BYTES  LIMIT_LOAD_BYTES /* and the memory for them */
-#define LIMIT_LOADS            1024             /* such chunks of all users: each may have half of what others leave */
-#define LIMIT_ALL_LOAD_BYTES   GIB(4)
-#define LIMIT_LOAD_MS          300000  /* time that a chunk may take to be read, with its turns */
-#define LIMIT_KEPT_LOAD_BYTES  MIB(64) /* memory of these kept for the next while nothing is in it */
+#define LIMIT_FILE_BYTES      (UINT64_C(1) << 46) /* bytes of one file */
+#define LIMIT_FILES           4096                /* files open in buffers: a user may have half of what others leave */
+#define LIMIT_READERS         64                  /* threads that read them, */
+#define LIMIT_USER_READERS    4                   /* of which a user may have so many at a time */
+#define LIMIT_LOAD_BYTES      MIB(256)         /* files that are read for one chunk, with what lies between its rows */
+#define LIMIT_JOB_LOADS       4                /* chunks of a job that are read before a device has them */
+#define LIMIT_USER_FED        8                /* jobs of a user for which something is read */
+#define LIMIT_USER_LOADS      32               /* chunks of a user that are read, or have been and are not done, */
+#define LIMIT_USER_LOAD_BYTES LIMIT_LOAD_BYTES /* and the memory for them */
+#define LIMIT_LOADS           1024             /* such chunks of all users: each may have half of what others leave */
+#define LIMIT_ALL_LOAD_BYTES  GIB(4)
+#define LIMIT_LOAD_MS         300000  /* time that a chunk may take to be read, with its turns */
+#define LIMIT_KEPT_LOAD_BYTES MIB(64) /* memory of these kept for the next while nothing is in it */
 
 /* Scans. */
 #define LIMIT_ROW_SAMPLES (UINT64_C(1) << 33)

@@ -158,7 +158,6 @@ void client_leave(struct client *client)
         client->user->unadmitted--;
 }
 
-/* Counts a connection of a user, or no more. */
 void clients_count(struct client *client, int more)
 {
     client->service->stats.clients_open += more;
@@ -192,7 +191,6 @@ struct client *service_open(struct service *service, struct connection *connecti
     return client;
 }
 
-/* Counts descriptors that have come and were not taken. */
 void client_count_fds(struct client *client, uint64_t count)
 {
     client->user->waiting_fds += count - client->waiting_fds;

@@ -242,9 +242,7 @@ static bool is_resident(const struct job *job)
 static struct job_chunks chunks_of(const struct device_set *devices, const struct job *job, uint32_t steps)
 {
     const struct device_info *info = &devices->devices[0]->info;
-    uint64_t bytes = chunk_bytes(devices, is_resident(job), steps);
-    if (bytes > LIMIT_FILE_CHUNK_BYTES && job_reads_files(job))
-        bytes = LIMIT_FILE_CHUNK_BYTES;
+    const uint64_t bytes = chunk_bytes(devices, is_resident(job), steps);
     return (struct job_chunks){
         .bytes = bytes, .long_bytes = info->slice_us ? 2 * bytes : 0, .work_per_byte = info->work_per_byte};
 }

@@ -62,7 +62,6 @@ static void job_finish(struct service *service, struct job *job)
     service_check_drained(service);
 }
 
-/* Ends a job. When it has failed, jobs that were to read its output end with it, in the order of their submission. */
 void job_end(struct service *service, struct job *job)
 {
     struct job *younger = job->outcome.code && stale_spread(service, job) ? job->peer_before : NULL, *next;

@@ -4,7 +4,8 @@
 
 #include "daemon/core/service.h"
 
-/* An ended job. When it has failed, jobs that were to read its output end with it, in the order of their submission. */
+/* Answers and frees a job that has ended. When it has failed, jobs that were to read its output end with it, in the
+ * order of their submission. */
 void job_end(struct service *service, struct job *job);
 /* Stops a job for good, now or when its last chunk comes back. */
 void job_abandon(struct service *service, struct job *job, int code, const char *message);

@@ -343,7 +343,6 @@ static uint64_t facts_of_columns(const struct scan_rows *rows, const struct scan
     return facts;
 }
 
-/* Coefficients as the rows of an input. */
 struct scan_rows select_coefficient_rows(const struct scan_rows *rows)
 {
     struct scan_rows coefficients = *rows;
