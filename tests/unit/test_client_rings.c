@@ -168,6 +168,22 @@ static void test_refused(void)
     rig_end();
 }
 
+/* What was sent on a connection that has broken says nothing of the next one. */
+static void test_each_connection_counts_anew(void)
+{
+    begin();
+    run_jobs(RINGS_AFTER_JOBS - 1);
+    fake.die_on = METHOD_server_ping;
+    fake.die_count = 1;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    run_jobs(RINGS_AFTER_JOBS - 1);
+    CHECK_EQ(fake.seen[METHOD_hello], 2);
+    CHECK_EQ(fake.seen[METHOD_rings_open], 0);
+    run_jobs(2);
+    CHECK_EQ(fake.seen[METHOD_rings_open], 1);
+    rig_end();
+}
+
 /* Memory that cannot be used: the daemon uses it, so there must be another connection, which goes on without. */
 static void test_wrong_memory(void)
 {
@@ -340,6 +356,7 @@ int main(int argc, char **argv)
         TEST(test_an_older_daemon_is_not_asked),
         TEST(test_the_option),
         TEST(test_refused),
+        TEST(test_each_connection_counts_anew),
         TEST(test_wrong_memory),
         TEST(test_no_memory_at_all),
         TEST(test_worker_ends),
