@@ -204,7 +204,7 @@ int scand_task_step(struct scand_task *task, const char *operation)
                   (unsigned)task->params.steps_count, operation, words_join(&step_words, list, sizeof list));
     else if (task->params.steps_count == LIMIT_STEPS)
         error_set(&task->error, -EINVAL,
-                  "steps has %d items, and \"%s\" is one more; allowed: 1 to %d: make a task of what remains",
+                  "steps has %d items, and \"%s\" is one more; allowed: 1 to %d; what remains makes another job",
                   LIMIT_STEPS, operation, LIMIT_STEPS);
     else {
         union msg_step *step = &task->params.steps[task->params.steps_count++];

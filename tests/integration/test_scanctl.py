@@ -240,7 +240,7 @@ class Results(ScanctlTest):
     def test_dtypes_that_cannot_be(self):
         given = self.write("in.raw", packed([1, 2, 3, 4]))
         words = ("scan", given, "-o", self.path("out.raw"), "--shape", 4)
-        self.fail_with(64, '"output.dtype" is "i64"; allowed with "input.dtype" "f32"', *words, "--output-dtype", "i64")
+        self.fail_with(64, '--output-dtype is "i64"; allowed with "input.dtype" "f32"', *words, "--output-dtype", "i64")
         self.fail_with(64, '"accumulator" is "f2"; .* auto, exact', *words, "--dtype", "u32", "--accumulator", "f2")
         self.fail_with(64, "says the byte order by itself", *words, "--dtype", "ibm32", "--byte-order", "big")
         self.fail_with(64, "with \"input.dtype\" \"f32\"", *words, "--output-dtype", "u32")

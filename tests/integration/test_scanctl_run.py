@@ -68,6 +68,9 @@ class Run(ScanctlTest):
         raw = self.write("factors.raw", b"1234")
         self.fail_with(64, "factors.raw: give a file that says what it holds", "run", f'scan forward op=affine coefficients="{raw}"', self.npy, *out)
         self.fail_with(65, 'short.npy: holds 2 x 2 numbers for "coefficients"', "run", f'scan forward op=affine coefficients="{short}"', self.npy, *out)
+        behind = f'demean | map mul other="{factors}" | reduce rms'
+        self.fail_with(64, 'step 2, "other.dtype" is "f32"; allowed with --output-dtype "f64": f64', "run", behind, self.npy)
+        self.succeed("run", behind, self.npy, "--output-dtype", "f32")
         none = self.path("none.npy")
         self.fail_with(66, "none.npy: cannot be opened", "run", f'scan forward op=affine coefficients="{none}"', self.npy, *out)
 
@@ -129,7 +132,7 @@ class Run(ScanctlTest):
         self.fail_with(64, message, "run", "upsample 2", self.su, "-o", self.path("out.su"))
         self.fail_with(64, r'step 1, "factor" is 0; allowed: 1 to 65536; see scanctl operations', "run", "upsample 0", self.npy, *out)
         whole = self.write("whole.npy", npy_header((2, 3), "<i8") + packed(range(6), "q"))
-        message = r'step 1, "input.dtype" is "i64"; allowed with "operation" "demean": f32, .*f64be; or give f32 or f64 as "output.dtype", and a step before with'
+        message = r'step 1, "input.dtype" is "i64"; allowed with "operation" "demean": f32, .*f64be; or give f32 or f64 as --output-dtype, and a step before with'
         self.fail_with(64, message, "run", "demean", whole, *out)
         self.succeed("run", "map cast | demean", whole, "-T", "f32", *out)
         self.assertEqual(self.read("out.npy"), npy_header((2, 3)) + packed([-1, 0, 1] * 2))

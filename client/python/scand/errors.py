@@ -107,7 +107,6 @@ _CLASSES: dict[str, type[ScandError]] = {
 # What libscand's messages tell programs in C to do, and what it is here.
 _WORDS_OF_C = (
     (r": give it with scand_task_\w+$", "; give it in the dictionary of its step"),
-    (r": make a task of what remains$", "; run what remains by another call"),
     (r" \(reconnect_ms\); the library goes on trying: call again, or scand_dispatch$", "; call again when it is there"),
     (r" \(drain_ms\)", " (a client's patience_s)"),
 )

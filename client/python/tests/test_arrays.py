@@ -767,7 +767,7 @@ class Chains(PackageTest):
             ([("scan", {"passes": "sideways"})], "sideways"),
             (["reduce", "scan"], "."),
             (["triangle"], r"^steps\[0\].half_width is missing; give it in the dictionary of its step$"),
-            (["demean"] * 10, "is one more; allowed: 1 to 9; run what remains by another call$"),
+            (["demean"] * 10, "is one more; allowed: 1 to 9; what remains makes another job$"),
         ):
             with self.subTest(steps), self.assertRaisesRegex(ValueError, text):
                 scand.run(x, steps)

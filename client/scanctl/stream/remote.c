@@ -162,6 +162,15 @@ static void step_name(const char *message, char *out, size_t size)
              at + length);
 }
 
+/* Calls the result's dtype in a message what it is on the command line, which is as long. */
+static void output_dtype_name(char *message)
+{
+    static const char field[] = "\"output.dtype\"", option[] = "--output-dtype";
+    _Static_assert(sizeof(field) == sizeof(option), "the option takes the field's place");
+    for (char *at = message; (at = strstr(at, field)); at += strlen(option))
+        memcpy(at, option, strlen(option));
+}
+
 static int submission_error(const struct submission *submission, int status, struct error *error)
 {
     char message[ERROR_TEXT_BYTES];
@@ -169,6 +178,7 @@ static int submission_error(const struct submission *submission, int status, str
         return fail(error, scand_status_exit_code(status), "%s was cancelled, as by scanctl cancel",
                     submission->compute.word);
     step_name(scand_message(submission->daemon), message, sizeof message);
+    output_dtype_name(message);
     return error_of(submission->daemon, status, submission->compute.word, message, error);
 }
 
