@@ -6,7 +6,6 @@ polls the connection, so that signals reach Python's handlers, and tells the oth
 
 from __future__ import annotations
 
-import numbers
 import os
 import select
 import threading
@@ -112,7 +111,7 @@ class Client:
         patience_s: float = 60.0,
         small_jobs: Optional[str] = None,
     ):
-        if not isinstance(patience_s, numbers.Real):
+        if not hasattr(patience_s, "__float__"):
             raise TypeError(f"patience_s: {patience_s!r} is no number of seconds")
         if not patience_s >= 0:
             raise ValueError(f"patience_s: {patience_s} is not a number of seconds from 0 on")

@@ -13,13 +13,21 @@ from .memory import AnyArray, empty
 from .plans import converted
 
 
+KINDS = {"full": "inclusive", "half": "half", "trapezoidal": "trapezoid"}
+
+
 class CausalIntegration(pylops.CausalIntegration):  # type: ignore[misc]
     """pylops.CausalIntegration, with the same parameters, attributes and results: y[i] is the sum of x[0] to x[i] times
     `sampling`; the kind "half" takes half of x[i], "trapezoidal" half of x[0] and of x[i], and y[0] is half of x[0]."""
 
+    def __init__(self, *parameters: Any, **named: Any):
+        super().__init__(*parameters, **named)
+        if self.kind not in KINDS:
+            raise ValueError(f"kind: {self.kind!r} is not one of {', '.join(KINDS)}")
+
     @reshaped  # type: ignore[untyped-decorator]
     def _matvec(self, x: AnyArray) -> AnyArray:
-        y = self._integrate(x, "forward", {"full": "inclusive", "half": "half", "trapezoidal": "trapezoid"}[self.kind])
+        y = self._integrate(x, "forward", KINDS[self.kind])
         if self.kind == "trapezoidal":  # what the adjoint of PyLops' has there, where a trapezoid's area is 0
             y[_first(self.axis)] = self.sampling * x[_first(self.axis)] / 2
         return y[_later(self.axis)] if self.removefirst else y

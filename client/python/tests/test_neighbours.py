@@ -71,6 +71,8 @@ class Adjoints(PackageTest):
                 self.assertEqual(operator._matvec(x) @ y, x @ operator._rmatvec(y))
         with self.assertRaisesRegex(TypeError, "index: its dtype is float64, and jobs take int64 here"):
             ours.Stack(dims, np.arange(8) / 2, 4)
+        with self.assertRaisesRegex(ValueError, "^kind: 'trapezoid' is not one of full, half, trapezoidal$"):
+            ours.CausalIntegration(dims, kind="trapezoid")
 
 
 class PyLops(PackageTest):
@@ -182,6 +184,36 @@ class Dask(PackageTest):
         self.assertEqual(map_rows(scand.scan, chunked, dtype="f8").dtype, np.float64)
         with self.assertRaisesRegex(TypeError, "^x: ndarray is no Dask array"):
             map_rows(scand.scan, x)
+        with self.assertRaisesRegex(TypeError, "^axis: None is no whole number; rows lie along one axis$"):
+            map_rows(scand.scan, chunked, axis=None)
+        with self.assertRaisesRegex(ValueError, "axis 3 is out of bounds"):
+            map_rows(scand.scan, chunked, axis=3)
+
+    @needs("dask")
+    def test_results_of_another_length(self):
+        """Dask has to know how long they are before anything is computed."""
+        import dask.array
+
+        from scand.dask import map_rows
+
+        for shape, axis in (((6, 4), -1), ((6, 4), 0), ((12,), 0), ((4, 6, 8), 1)):
+            x = whole_numbers(shape, "f4")
+            chunked = dask.array.from_array(x, chunks=2)
+            for function, options in (
+                (scand.run, {"steps": [("upsample", {"factor": 3})]}),
+                (scand.run, {"steps": [("block-sum", {"factor": 2}), ("reduce", {"reduction": "max"})]}),
+                (scand.cumulative_sum, {"include_initial": True}),
+                (scand.cumulative_trapezoid, {}),
+                (scand.reduce, {"op": "sum", "keepdims": True}),
+                (scand.reduce, {"op": "sum"}),
+            ):
+                with self.subTest(shape=shape, axis=axis, function=function.__name__, options=options):
+                    expected = np.asarray(function(x, axis=axis, **options))
+                    found = map_rows(function, chunked, axis=axis, **options)
+                    self.assertEqual((found.shape, found.dtype), (expected.shape, expected.dtype))
+                    np.testing.assert_array_equal(found.compute(), expected)
+                    if expected.shape:
+                        np.testing.assert_array_equal(found[-1:].compute(), expected[-1:])
 
     @needs("distributed")
     def test_processes(self):
