@@ -109,6 +109,11 @@ _WORDS_OF_C = (
     (r": give it with scand_task_\w+$", "; give it in the dictionary of its step"),
     (r" \(reconnect_ms\); the library goes on trying: call again, or scand_dispatch$", "; call again when it is there"),
     (r" \(drain_ms\)", " (a client's patience_s)"),
+    (
+        r'or give f32 or f64 as "output.dtype", and a step before with "operation" "map", "op" "cast"$',
+        "or take dtype=numpy.float64, with which integers become floats",
+    ),
+    (r'take a step before with "operation" "map", "op" "cast"$', 'take a step before, ("map", {"op": "cast"})'),
 )
 
 

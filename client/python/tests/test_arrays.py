@@ -771,6 +771,11 @@ class Chains(PackageTest):
         ):
             with self.subTest(steps), self.assertRaisesRegex(ValueError, text):
                 scand.run(x, steps)
+        with self.assertRaisesRegex(ValueError, "; or take dtype=numpy.float64, with which integers become floats$"):
+            scand.run(x.astype("i4"), ["demean"])
+        scand.run(x.astype("i4"), ["demean"], dtype=np.float64)
+        with self.assertRaisesRegex(ValueError, r'; for others take a step before, \("map", {"op": "cast"}\)$'):
+            scand.reduce(x, "rms", dtype="i4")
         with self.assertRaisesRegex(TypeError, "complex"):
             scand.run(x + 1j, [("scan", {"op": "max"})])
         for steps, text in (
