@@ -39,10 +39,6 @@ class RingTest(DaemonTest):
         self.addCleanup(client.close)
         return client
 
-    def wake(self, client):
-        """Has the daemon look at what put() has written: by a byte that its ring tells of."""
-        client.send("server.ping")
-
 
 class Carry(RingTest):
     """What comes by the rings is what comes by the socket."""
