@@ -155,6 +155,26 @@ static void jobs_before_a_refused_one(void)
     rig_end();
 }
 
+/* A kept job has not written to what a job that ran reads, so that one is repeated, and goes first again. */
+static void a_kept_job_has_written_nothing(void)
+{
+    begin();
+    struct scand_buffer *third = buffer_of(BYTES);
+    memset(scand_buffer_data(third), 0, BYTES);
+    fake.hold = 1;
+    struct scand_job *ran = submit(input, output);
+    requests_arrive();
+    drain(METHOD_job_submit);
+    struct scand_job *kept = submit(third, input);
+    requests_arrive();
+    next_daemon();
+    CHECK_EQ(scand_wait(ran, -1, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(kept, -1, NULL), SCAND_OK);
+    check_samples(output, 1);
+    CHECK_EQ(((const float *)scand_buffer_data(input))[SAMPLES - 1], 1);
+    rig_end();
+}
+
 /* The input of the kept job is not written by the one before it, which is cancelled. */
 static void readers_of_a_failed_one(void)
 {
@@ -384,6 +404,7 @@ int main(int argc, char **argv)
         TEST(only_so_many_daemons_are_asked),
         TEST(device_memory_ends),
         TEST(cancelled_and_released),
+        TEST(a_kept_job_has_written_nothing),
         TEST(groups_too),
         TEST(jobs_that_were_not_sent),
         TEST_END,

@@ -445,6 +445,22 @@ static void test_cancelled_and_released(void)
     rig_end();
 }
 
+/* A job that could be repeated, but that nobody wants any more. */
+static void test_cancelled_is_not_repeated(void)
+{
+    begin();
+    fake.hold = 1;
+    struct scand_job *job = submit(input, output);
+    requests_arrive();
+    die_on(METHOD_job_cancel, 1);
+    CHECK_EQ(scand_cancel(job), SCAND_OK);
+    fake.hold = 0;
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_CANCELLED);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_job_submit], 1);
+    rig_end();
+}
+
 static void test_requests(void)
 {
     begin();
@@ -752,6 +768,7 @@ static const struct test tests[] = {TEST(test_job_is_repeated),
                                     TEST(test_no_daemon_comes_back),
                                     TEST(test_everything_is_released_without_a_daemon),
                                     TEST(test_cancelled_and_released),
+                                    TEST(test_cancelled_is_not_repeated),
                                     TEST(test_requests),
                                     TEST(test_refused_buffer_is_lost),
                                     TEST(test_foreign_loop_goes_on),
