@@ -383,6 +383,7 @@ static void times_are_counted(void)
     CHECK(counted(&times.job_queued) == 2 && times.job_queued.sum_us == 300);
     CHECK(counted(&times.job_duration) == 2 && times.job_duration.sum_us == 600);
     CHECK(counted(&times.chunk_kernel) == 5 && times.chunk_kernel.sum_us == 50);
+    CHECK(times.bounds_us[1] == 10 && times.chunk_kernel.counts[1] == 5); /* each took 10 us, which is at most 10 */
     CHECK(granted(anna, METHOD_server_stats, &(struct msg_nothing){}, &stats));
     CHECK(stats.device_busy_us == 300 && stats.uptime_us == 300 && stats.chunks_open == 0);
     CHECK(stats.rows_scanned == 20 && stats.upload_bytes == 20 * RIG_ROW_BYTES);
