@@ -42,8 +42,8 @@ struct service_ops {
     /* Calls service_tick at this time of that clock, or a little later, instead of when it was to be called before.
      * UINT64_MAX: not at all. */
     void (*wake)(void *context, uint64_t at_us);
-    /* Returns how often the loop's thread has slept where it does not mean to: for trust.h. */
-    uint64_t (*sleeps)(void *context);
+    /* True when the loop's thread has slept at memory since the last call (trust.h). */
+    bool (*slept)(void *context);
 };
 
 /* Remainders of msgids that are counted: nearly always one look tells that no job has a request's msgid. */
@@ -139,8 +139,7 @@ struct service {
     struct stock waiting_fds, unread_fds; /* descriptors of all clients, in messages that wait and in unsent answers */
     uint64_t unread_bytes;                /* unsent bytes of all clients */
     struct turns turns;
-    struct user *touching; /* user whose memory the loop may be touching; NULL: it is at no user's */
-    uint64_t sleeps;       /* how often it had slept when it began that (trust.h) */
+    struct user *touching; /* user whose memory the loop may be touching; NULL: it is at no user's (trust.h) */
     struct client *clients;
     uint64_t began_us;
     uint64_t now_us;               /* time at which the loop's present work began */

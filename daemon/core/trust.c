@@ -1,12 +1,12 @@
 #include "trust.h"
 
-/* Reading how often a thread has slept takes as long as a small job, so it is read for users alone for whom something
- * has taken long before: those who cause that once, and may be innocent. */
+/* To look whether a thread has slept takes as long as a small job, so it is done for users alone for whom something has
+ * taken long before: they may be innocent. */
 void trust_begin(struct service *service, struct user *user)
 {
     service->touching = user;
     if (user->suspected)
-        service->sleeps = service->ops->sleeps(service->context);
+        (void)service->ops->slept(service->context);
 }
 
 /* Each time slept is paid for with LIMIT_SLEPT_PARTS times as much. True when more is owed than may be. */
@@ -31,7 +31,7 @@ bool trust_end(struct service *service, struct user *user, uint64_t took_us)
         return false;
     const bool was_suspected = user->suspected;
     user->suspected = true;
-    if (!was_suspected || service->ops->sleeps(service->context) == service->sleeps || /* it waited for a processor */
+    if (!was_suspected || !service->ops->slept(service->context) || /* it waited for a processor, or a lock */
         !owes_too_much(user, service->ops->now_us(service->context), took_us))
         return false;
     user_distrust(&service->users, user->uid);

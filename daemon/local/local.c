@@ -150,14 +150,14 @@ static void ops_wake(void *context, uint64_t at_us)
 }
 
 /* The only user is the program itself. */
-static uint64_t ops_sleeps(void *context)
+static bool ops_slept(void *context)
 {
     (void)context;
-    return 0;
+    return false;
 }
 
 static const struct service_ops service_ops = {ops_start,    ops_defer,  ops_defer, ops_output, ops_draining,
-                                               ops_draining, ops_now_us, ops_wake,  ops_sleeps};
+                                               ops_draining, ops_now_us, ops_wake,  ops_slept};
 
 /*
  * Turns: each returns true when it has done something, before which it looks at the clock.

@@ -58,6 +58,7 @@ struct worker {
     uint64_t watchdog_ms; /* the longest turn of the loop */
     uv_signal_t terminate, interrupt, reload;
     struct shared_page *shared_page;
+    struct rusage usage; /* of the loop's thread, at its latest look */
 };
 
 static uint64_t ops_now_us(void *context)
@@ -193,17 +194,19 @@ static void ops_wake(void *context, uint64_t at_us)
     uv_timer_start(&worker->wake, on_wake, at_us > now_us ? (at_us - now_us) / 1000 + 1 : 0, 0);
 }
 
-/* A page that has to be read from swap is none of its client's doing. */
-static uint64_t ops_sleeps(void *context)
+/* A thread that sleeps at memory has met a page that was not there. One that has met none slept for a lock, whose
+ * holder had no processor; and that a page had to be read from swap is none of its client's doing. */
+static bool ops_slept(void *context)
 {
-    struct rusage usage = {0};
-    (void)context;
-    getrusage(RUSAGE_THREAD, &usage);
-    return (uint64_t)(usage.ru_nvcsw - usage.ru_majflt);
+    struct worker *worker = context;
+    const struct rusage before = worker->usage;
+    getrusage(RUSAGE_THREAD, &worker->usage);
+    return worker->usage.ru_minflt > before.ru_minflt &&
+           worker->usage.ru_nvcsw - before.ru_nvcsw > worker->usage.ru_majflt - before.ru_majflt;
 }
 
 static const struct service_ops ops = {ops_start,   ops_defer,  ops_read, ops_output, ops_draining,
-                                       ops_drained, ops_now_us, ops_wake, ops_sleeps};
+                                       ops_drained, ops_now_us, ops_wake, ops_slept};
 
 /* Wakes the loop from a thread of a device or a reader. */
 static void wake_loop(void *context)

@@ -40,7 +40,7 @@ struct rig {
     uint64_t now_us;
     uint64_t tick_us;            /* microseconds that pass with each look at the clock */
     uint64_t wake_us;            /* time at which the service wants to be called */
-    uint64_t sleeps;             /* how often the loop has slept */
+    uint64_t sleeps;             /* how often the loop has slept since it was asked */
     struct work *work[RIG_WORK]; /* deferred, oldest first */
     size_t work_count;
     unsigned starts;            /* calls of ops->start */
@@ -113,16 +113,19 @@ static inline void rig_wake(void *context, uint64_t at_us)
     ((struct rig *)context)->wake_us = at_us;
 }
 
-static inline uint64_t rig_sleeps(void *context)
+static inline bool rig_slept(void *context)
 {
-    return ((struct rig *)context)->sleeps;
+    struct rig *self = context;
+    const bool slept = self->sleeps > 0;
+    self->sleeps = 0;
+    return slept;
 }
 
 /* A pool with `large` large segments; on each device slots chunks at a time, of rows_per_chunk rows of 100 samples. */
 static inline void rig_begin_devices(unsigned devices, uint64_t large, unsigned slots, uint64_t rows_per_chunk)
 {
     static const struct service_ops ops = {rig_start,   rig_defer,  rig_defer, rig_output, rig_draining,
-                                           rig_drained, rig_now_us, rig_wake,  rig_sleeps};
+                                           rig_drained, rig_now_us, rig_wake,  rig_slept};
     memset(&rig, 0, sizeof rig);
     rig.fds_before = descriptors_open();
     rig.now_us = 1000;
