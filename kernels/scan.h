@@ -126,6 +126,10 @@ struct cpu_pool *cpu_pool_create(unsigned threads);
 struct cpu_pool *cpu_pool_create_idle(unsigned threads);
 void cpu_pool_destroy(struct cpu_pool *pool);
 unsigned cpu_pool_threads(const struct cpu_pool *pool);
+/* Between these two, of which the latter returns it, the longest time is noted for which a thread of the pool has slept
+ * at memory (protocol/slept.h): not the caller's alone, as scan_cpu need not use the pool. */
+void cpu_pool_watch(struct cpu_pool *pool);
+uint64_t cpu_pool_end_watch(struct cpu_pool *pool);
 int scan_cpu(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count);
 
 /*

@@ -79,6 +79,7 @@
 #define LIMIT_SLEEP_US          10000   /* time at a user's memory from which on it is seen whether the loop slept */
 #define LIMIT_SLEPT_MS          500     /* for how long the loop may sleep at the memory of a user at once, */
 #define LIMIT_SLEPT_PARTS       100     /* and for long, one part of so many of the time; else it touches none */
+#define LIMIT_REST_PARTS        10      /* a user rests for so many times the time that a device slept at its memory */
 #define LIMIT_DISTRUSTED        64      /* users of whom it touches none that are remembered */
 #define LIMIT_UNIT_BYTES        MIB(4)  /* memory that a helper gives pages at a time, some 3 ms */
 #define LIMIT_CHUNKS_IN_FLIGHT  4       /* chunks handed to one device and not yet done */

@@ -13,6 +13,7 @@
 #include "loop.h"
 #include "protocol/describe.h"
 #include "replies.h"
+#include "trust.h"
 
 void service_init(struct service *service, const struct service_ops *ops, void *context,
                   const struct device_set *devices, struct pool *pool, uid_t owner)
@@ -77,6 +78,7 @@ void service_work_done(struct service *service, struct work *work)
 {
     service->now_us = service->ops->now_us(service->context);
     helpers_return(work);
+    trust_note_unit(service, work->queue, service->now_us);
     const bool more = work->more && (!work->is_wanted || work->is_wanted(work));
     if (more)
         helpers_add(work->helpers, work->queue, work);

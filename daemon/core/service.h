@@ -140,6 +140,10 @@ struct service {
     uint64_t unread_bytes;                /* unsent bytes of all clients */
     struct turns turns;
     struct user *touching; /* user whose memory the loop may be touching; NULL: it is at no user's (trust.h) */
+    struct {
+        const struct user *user;
+        uint64_t ended_us;
+    } units[2]; /* the latest units of helpers and readers, of two users (trust.h) */
     struct client *clients;
     uint64_t began_us;
     uint64_t now_us;               /* time at which the loop's present work began */

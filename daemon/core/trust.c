@@ -1,5 +1,7 @@
 #include "trust.h"
 
+#include <stddef.h>
+
 /* To look whether a thread has slept takes as long as a small job, so it is done for users alone for whom something has
  * taken long before: they may be innocent. */
 void trust_begin(struct service *service, struct user *user)
@@ -24,15 +26,35 @@ static void end_rings(struct service *service, const struct user *user)
             service->ops->output(service->context, client);
 }
 
+void trust_note_unit(struct service *service, const struct work_queue *queue, uint64_t now_us)
+{
+    const struct user *slots = service->users.slots;
+    const struct user *user = slots + (size_t)((const char *)queue - (const char *)slots) / sizeof *slots;
+    if (service->units[0].user != user)
+        service->units[1] = service->units[0];
+    service->units[0].user = user;
+    service->units[0].ended_us = now_us;
+}
+
+bool trust_excuses(const struct service *service, const struct user *user, uint64_t since_us)
+{
+    bool excused = service->helpers.out > user->work.out || service->readers.out > user->reads.out;
+    for (int i = 0; i < 2; i++)
+        excused |= service->units[i].user && service->units[i].user != user && service->units[i].ended_us >= since_us;
+    return excused;
+}
+
 bool trust_end(struct service *service, struct user *user, uint64_t took_us)
 {
     service->touching = NULL;
     if (took_us < LIMIT_SLEEP_US || user->distrusted)
         return false;
+    const uint64_t now_us = service->ops->now_us(service->context);
     const bool was_suspected = user->suspected;
     user->suspected = true;
-    if (!was_suspected || !service->ops->slept(service->context) || /* it waited for a processor, or a lock */
-        !owes_too_much(user, service->ops->now_us(service->context), took_us))
+    /* Else it waited for a processor, or a lock. */
+    if (!was_suspected || !service->ops->slept(service->context) || trust_excuses(service, user, now_us - took_us) ||
+        !owes_too_much(user, now_us, took_us))
         return false;
     user_distrust(&service->users, user->uid);
     end_rings(service, user);

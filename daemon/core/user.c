@@ -104,6 +104,7 @@ static void user_begin(struct user *user, uid_t uid, const struct user_table *ta
     struct user begun = {.uid = uid, .holds = 1, .distrusted = is_distrusted(&table->distrusted, uid)};
     if (user->uid == uid) {
         memcpy(begun.fair.account_ns, user->fair.account_ns, sizeof begun.fair.account_ns);
+        begun.fair.rests_until_us = user->fair.rests_until_us;
         begun.connects_us = user->connects_us;
         begun.suspected = user->suspected;
         begun.slept_until_us = user->slept_until_us;

@@ -96,6 +96,7 @@ struct chunk {
     /* The device fills in the status, 0 or -errno, and the microseconds. */
     int status;
     uint64_t upload_us, kernel_us, download_us;
+    uint64_t slept_us;  /* of kernel_us, the time that a thread slept at the client's memory, if the device knows */
     struct chunk *next; /* links chunks for whoever holds them */
 };
 

@@ -10,7 +10,7 @@
 #include "between.h"
 #include "devices.h"
 #include "kernels/tutorial/scan/variants.h"
-#include "protocol/clock.h"
+#include "protocol/slept.h"
 
 /* The device has two slots, so that the next chunk is there when one is done. */
 #define SLOTS 2
@@ -236,11 +236,27 @@ static void cpu_check_first(struct cpu_device *self)
 {
     struct chunk *chunk = self->chunks.first;
     const uint64_t begin_us = clock_us();
+    struct slept slept;
+    slept_begin(&slept);
     const struct chunk_rows rows = {.chunk = chunk, .rows = chunk->rows, .operands = chunk->operands};
     const struct step_rows index = chunk_index_rows(&rows);
     chunk->fault = index_check(&index, chunk->first, chunk->count, (struct index_range){chunk->from, chunk->below});
     chunk->kernel_us = clock_us() - begin_us;
+    chunk->slept_us = slept_us(&slept);
     cpu_complete(self, 0);
+}
+
+/* Runs the first chunk's steps for a turn, and notes for how long its memory had a thread sleep. Where the pool has
+ * more than one thread, this one also waits for the others. */
+static int cpu_run_watched(struct cpu_device *self, struct chunk *chunk, struct turn *turn)
+{
+    struct slept slept;
+    slept_begin(&slept);
+    cpu_pool_watch(self->pool);
+    const int r = cpu_run_turn(self, self->run, chunk, turn);
+    const uint64_t pool_us = cpu_pool_end_watch(self->pool);
+    chunk->slept_us += cpu_pool_threads(self->pool) > 1 ? pool_us : slept_us(&slept);
+    return r;
 }
 
 /* Goes on with the oldest chunk until it is done, its slice is over, or a small chunk is there. */
@@ -251,7 +267,7 @@ static void cpu_run_first(struct cpu_device *self)
     if (!self->run) {
         self->run = chunk->rest ? chunk->rest : run_create(self, chunk);
         chunk->rest = NULL;
-        chunk->kernel_us = 0;
+        chunk->kernel_us = chunk->slept_us = 0;
     }
     struct cpu_run *run = self->run;
     if (!run) {
@@ -259,7 +275,7 @@ static void cpu_run_first(struct cpu_device *self)
         return;
     }
     struct turn turn = {self, chunk, chunk->slice_us ? begin_us + chunk->slice_us - run->had_us : UINT64_MAX};
-    int r = cpu_run_turn(self, run, chunk, &turn);
+    int r = cpu_run_watched(self, chunk, &turn);
     const uint64_t end_us = clock_us();
     chunk->kernel_us += end_us - begin_us;
     run->had_us += end_us - begin_us;

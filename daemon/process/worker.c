@@ -21,6 +21,7 @@
 #include "protocol/clock.h"
 #include "protocol/metrics.h"
 #include "protocol/report.h"
+#include "protocol/slept.h"
 #include "provision.h"
 #include "readers.h"
 #include "watchdog.h"
@@ -194,15 +195,12 @@ static void ops_wake(void *context, uint64_t at_us)
     uv_timer_start(&worker->wake, on_wake, at_us > now_us ? (at_us - now_us) / 1000 + 1 : 0, 0);
 }
 
-/* A thread that sleeps at memory has met a page that was not there. One that has met none slept for a lock, whose
- * holder had no processor; and that a page had to be read from swap is none of its client's doing. */
 static bool ops_slept(void *context)
 {
     struct worker *worker = context;
     const struct rusage before = worker->usage;
     getrusage(RUSAGE_THREAD, &worker->usage);
-    return worker->usage.ru_minflt > before.ru_minflt &&
-           worker->usage.ru_nvcsw - before.ru_nvcsw > worker->usage.ru_majflt - before.ru_majflt;
+    return slept_at_memory(&before, &worker->usage);
 }
 
 static const struct service_ops ops = {ops_start,   ops_defer,  ops_read, ops_output, ops_draining,

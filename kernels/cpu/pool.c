@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "kernels/cpu/cpu.h"
+#include "protocol/slept.h"
 
 struct worker {
     struct cpu_pool *pool;
@@ -28,6 +30,8 @@ struct cpu_pool {
 
     unsigned worker_count, started;
     bool idle;
+    bool watched;
+    _Atomic uint64_t slept_us; /* longest time that a thread has slept at memory while the pool is watched */
     struct worker workers[];
 };
 
@@ -51,6 +55,36 @@ static void become_idle(void)
     pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
 }
 
+static void note_sleep(struct cpu_pool *pool, uint64_t us)
+{
+    uint64_t most_us = atomic_load(&pool->slept_us);
+    while (us > most_us && !atomic_compare_exchange_weak(&pool->slept_us, &most_us, us))
+        ;
+}
+
+/* Does a thread's part of the work. */
+static void worker_work(struct cpu_pool *pool, cpu_work *work, void *context, unsigned number)
+{
+    struct slept slept;
+    if (pool->watched)
+        slept_begin(&slept);
+    work(context, number);
+    if (pool->watched)
+        note_sleep(pool, slept_us(&slept));
+}
+
+void cpu_pool_watch(struct cpu_pool *pool)
+{
+    pool->watched = true;
+    atomic_store(&pool->slept_us, 0);
+}
+
+uint64_t cpu_pool_end_watch(struct cpu_pool *pool)
+{
+    pool->watched = false;
+    return atomic_load(&pool->slept_us);
+}
+
 static void *worker_main(void *argument)
 {
     const struct worker *worker = argument;
@@ -66,7 +100,7 @@ static void *worker_main(void *argument)
             break;
         round = pool->round;
         pthread_mutex_unlock(&pool->mutex);
-        pool->work(pool->context, worker->number);
+        worker_work(pool, pool->work, pool->context, worker->number);
         pthread_mutex_lock(&pool->mutex);
         if (--pool->working == 0)
             pthread_cond_signal(&pool->done);
@@ -170,7 +204,7 @@ void cpu_pool_run(struct cpu_pool *pool, cpu_work *work, void *context)
     pthread_mutex_unlock(&pool->mutex);
 
     if (!pool->idle)
-        work(context, 0);
+        worker_work(pool, work, context, 0);
 
     pthread_mutex_lock(&pool->mutex);
     while (pool->working > 0)

@@ -1,6 +1,9 @@
 /* The loop's sleeps at users' memory: who is suspected, who is not trusted any more, and what that means. */
 #include "daemon/core/trust.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "service_rig.h"
 
 #define ANNA ((uid_t)1000)
@@ -57,6 +60,105 @@ static void whoever_waits_for_a_processor_is_trusted(void)
         CHECK(!take(ANNA, LIMIT_SLEEP_US - 1, 1));
     }
     CHECK(may_have_rings(anna));
+    rig_end();
+}
+
+/* While helpers have memory of another user, it may be that at which the loop slept. */
+static void whoever_may_have_slept_for_others_is_trusted(void)
+{
+    rig_begin();
+    struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    CHECK_EQ(ftruncate(fd, 4096), 0);
+    ask_with(bert, METHOD_buffer_import, &(struct msg_buffer_import_params){.size = 4096, .fds = 1}, &fd, 1);
+    CHECK_EQ(rig.work_count, 1);
+    take(ANNA, SLEPT_US + 1, 1);
+    CHECK(!take(ANNA, SLEPT_US + 1, 1));
+    const uint64_t since_us = rig.now_us;
+    CHECK(trust_excuses(&rig.service, user_of(ANNA), since_us) &&
+          !trust_excuses(&rig.service, user_of(BERT), since_us));
+    rig_run_work();
+    CHECK(trust_excuses(&rig.service, user_of(ANNA), since_us) &&
+          !trust_excuses(&rig.service, user_of(BERT), since_us));
+    rig.now_us++;
+    CHECK(!trust_excuses(&rig.service, user_of(ANNA), rig.now_us));
+    CHECK(take(ANNA, SLEPT_US + 1, 1));
+    (void)anna;
+    close(fd);
+    rig_end();
+}
+
+/* A user whose memory had a device sleep rests, and goes on by itself; others take turns meanwhile. */
+static void whoever_lets_a_device_sleep_rests(void)
+{
+    const uint64_t slept_us = 20000;
+    rig_begin_with(2, 1, 4);
+    struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
+    const uint64_t annas = user_create(anna, 12 * RIG_ROW_BYTES, SCAND_PLACE_HOST),
+                   berts = user_create(bert, 4 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    const struct msg_job_submit_params long_job = rig_scan_in_place(rig_rows(annas, 0, 12)),
+                                       job = rig_scan_in_place(rig_rows(berts, 0, 4));
+    ask(anna, METHOD_job_submit, &long_job);
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig.manual.out[0]->slept_us = LIMIT_SLEEP_US - 1;
+    rig_complete(0, 0);
+    CHECK(rig_owner(0) == anna->client);
+    rig.manual.out[0]->slept_us = slept_us;
+    rig_complete(0, 0);
+    CHECK_EQ(rig.manual.out_count, 0);
+    const uint64_t rested_us = rig.now_us + slept_us * LIMIT_REST_PARTS;
+    CHECK_EQ(rig.wake_us, rested_us);
+    ask(bert, METHOD_job_submit, &job);
+    CHECK_EQ(rig.manual.out_count, 1);
+    CHECK(rig_owner(0) == bert->client);
+    rig_complete(0, 0);
+    rig_pass(rested_us - 1 - rig.now_us);
+    CHECK_EQ(rig.manual.out_count, 0);
+    rig_pass(1);
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_complete_all();
+    CHECK_EQ(rig.service.stats.jobs_done, 2);
+    rig_end();
+}
+
+/* Who is alone has nobody wait. */
+static void whoever_is_alone_does_not_rest(void)
+{
+    rig_begin_with(2, 1, 4);
+    struct caller *anna = user_greet(ANNA);
+    const uint64_t buffer = user_create(anna, 12 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    const struct msg_job_submit_params job = rig_scan_in_place(rig_rows(buffer, 0, 12));
+    ask(anna, METHOD_job_submit, &job);
+    rig.manual.out[0]->slept_us = LIMIT_SLEEP_US;
+    rig_complete(0, 0);
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_complete_all();
+    rig_end();
+}
+
+/* A job that comes while its user rests is not forgotten, also where the user has gone and come back. */
+static void jobs_of_who_rests_wait(void)
+{
+    rig_begin_with(2, 1, 4);
+    user_greet(BERT);
+    struct caller *anna = user_greet(ANNA);
+    uint64_t buffer = user_create(anna, 4 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    struct msg_job_submit_params job = rig_scan_in_place(rig_rows(buffer, 0, 4));
+    ask(anna, METHOD_job_submit, &job);
+    rig.manual.out[0]->slept_us = LIMIT_SLEEP_US;
+    rig_complete(0, 0);
+    const uint64_t rested_us = rig.now_us + LIMIT_SLEEP_US * LIMIT_REST_PARTS;
+    user_close(anna);
+    rig_pass(1);
+    anna = user_greet(ANNA);
+    buffer = user_create(anna, 4 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    job = rig_scan_in_place(rig_rows(buffer, 0, 4));
+    ask(anna, METHOD_job_submit, &job);
+    CHECK_EQ(rig.manual.out_count, 0);
+    CHECK(rig.wake_us <= rested_us);
+    rig_pass(rested_us - rig.now_us);
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_complete_all();
     rig_end();
 }
 
@@ -161,6 +263,10 @@ static void threads_read_the_offsets(void)
 static const struct test tests[] = {
     TEST(whoever_lets_the_loop_sleep_is_not_trusted),
     TEST(whoever_waits_for_a_processor_is_trusted),
+    TEST(whoever_may_have_slept_for_others_is_trusted),
+    TEST(whoever_lets_a_device_sleep_rests),
+    TEST(whoever_is_alone_does_not_rest),
+    TEST(jobs_of_who_rests_wait),
     TEST(a_little_is_forgiven),
     TEST(it_is_remembered),
     TEST(who_ended_a_worker_is_remembered),

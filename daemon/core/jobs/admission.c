@@ -144,6 +144,8 @@ static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
         job_end(call->service, job);
     else
         scheduler_add(&call->service->scheduler, &client->lane, job);
+    if (client->user->fair.rests_until_us > call->service->now_us)
+        service_wake_by(call->service, client->user->fair.rests_until_us);
 }
 
 /* Returns how many bytes of offsets the jobs of a user may have: no more than half of what others leave. */

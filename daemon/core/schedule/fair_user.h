@@ -29,6 +29,7 @@ struct fair_user {
     uint64_t queued_bytes;                      /* bytes of rows that are not handed out, or, of long ones, not done */
     struct job *long_job[SCAND_PRIORITY_COUNT]; /* by class, the job with a long row out or left off; NULL: none */
     struct rate rate;                           /* the rate of its own chunks */
+    uint64_t rests_until_us;                    /* until then it has no turn (scheduler_rest) */
     /* The scheduler's `changes` when none of the user's jobs could run, if nothing has happened to these since; else 0.
      */
     uint64_t nothing_since;

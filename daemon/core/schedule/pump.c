@@ -11,6 +11,7 @@
 #include "daemon/core/memory/client_buffers.h"
 #include "daemon/core/replies.h"
 #include "daemon/core/stats/counters.h"
+#include "daemon/core/trust.h"
 #include "feeder.h"
 
 /*
@@ -56,6 +57,7 @@ static void expire_all(struct service *service, uint64_t now_us)
         expire(service, due);
     expire_loads(service, now_us);
     uint64_t next_us = earlier(deadlines_first_us(&service->deadlines), service->load_due_us);
+    next_us = earlier(next_us, scheduler_rested_us(&service->scheduler, now_us));
     if (service->draining && now_us < service->drain_end_us)
         next_us = earlier(next_us, service->drain_end_us);
     service_wake_at(service, next_us);
@@ -139,6 +141,11 @@ static void report_progress(const struct job *job)
     notify(job->client, METHOD_job_progress, &msg_job_progress_type, &progress);
 }
 
+static bool has_neighbours(const struct service *service, const struct user *user)
+{
+    return service->stats.clients_open > user->connections;
+}
+
 void pump_return(struct service *service, struct chunk *chunk, uint64_t now_us)
 {
     struct job *job = chunk->owner;
@@ -155,6 +162,8 @@ void pump_return(struct service *service, struct chunk *chunk, uint64_t now_us)
         counters_add_chunk(service, job, chunk);
     const bool done = !chunk->rest && !chunk->below;
     feed_return(job, chunk);
+    if (has_neighbours(service, job->client->user) && !trust_excuses(service, job->client->user, chunk->handed_us))
+        service_wake_by(service, scheduler_rest(chunk, now_us));
     scheduler_return(&service->scheduler, chunk);
     if (ended)
         job_end(service, job);

@@ -456,7 +456,7 @@ static uint64_t owed_ns(const struct scheduler *scheduler, const struct fair_use
 
 /* Chooses a job of the first user in turn that may run something, or else of the lowest account, to which the level
  * rises. */
-static struct job *scheduler_choose(struct scheduler *scheduler, struct station *station)
+static struct job *scheduler_choose(struct scheduler *scheduler, struct station *station, uint64_t now_us)
 {
     const unsigned number = station->device->number;
     struct fair_user *lowest = NULL;
@@ -464,7 +464,7 @@ static struct job *scheduler_choose(struct scheduler *scheduler, struct station 
     struct round_robin *at = scheduler->turn;
     do {
         struct fair_user *user = (struct fair_user *)at;
-        struct job *job = user_next(scheduler, user, station);
+        struct job *job = user->rests_until_us > now_us ? NULL : user_next(scheduler, user, station);
         if (!job && station->free) { /* not just for want of room */
             if (user->account_ns[number] < station->level_ns)
                 account_raise(user, station, owed_ns(scheduler, user, station));
@@ -547,7 +547,7 @@ struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us)
     struct station *station;
     static_assert(LIMIT_DEVICES <= 32, "a bit for each device");
     while (scheduler->turn && (station = station_first(scheduler, without))) {
-        struct job *job = scheduler_choose(scheduler, station);
+        struct job *job = scheduler_choose(scheduler, station, now_us);
         if (job)
             return hand_out(scheduler, station, job, now_us);
         without |= UINT32_C(1) << station->device->number;
@@ -627,6 +627,30 @@ void scheduler_return(struct scheduler *scheduler, struct chunk *chunk)
     slot_free(chunk->small ? &station->free_small : &station->free, chunk);
     if (!scheduler->turn)
         settle(scheduler);
+}
+
+uint64_t scheduler_rest(const struct chunk *chunk, uint64_t now_us)
+{
+    struct fair_user *user = ((struct job *)chunk->owner)->lane->user;
+    if (chunk->slept_us < LIMIT_SLEEP_US)
+        return UINT64_MAX;
+    const uint64_t from_us = user->rests_until_us > now_us ? user->rests_until_us : now_us;
+    return user->rests_until_us = from_us + chunk->slept_us * LIMIT_REST_PARTS;
+}
+
+uint64_t scheduler_rested_us(const struct scheduler *scheduler, uint64_t now_us)
+{
+    uint64_t first_us = UINT64_MAX;
+    const struct round_robin *at = scheduler->turn;
+    if (!at)
+        return first_us;
+    do {
+        const uint64_t until_us = ((const struct fair_user *)at)->rests_until_us;
+        if (until_us > now_us && until_us < first_us)
+            first_us = until_us;
+        at = at->next;
+    } while (at != scheduler->turn);
+    return first_us;
 }
 
 void scheduler_drop(struct scheduler *scheduler, const struct job *job)

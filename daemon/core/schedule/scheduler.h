@@ -36,6 +36,9 @@
  * Together, small slots hold LIMIT_SMALL_OUT_BYTES and one job more at most, and so cost others no more than a chunk or
  * two.
  *
+ * Where a processor's threads have slept at a chunk's memory, since its client gave that back, the user has no turn for
+ * LIMIT_REST_PARTS times as long: others need not wait for it for more than such a part of the time.
+ *
  * A long row, of more than two chunks' bytes, is with a device for a slice at a time (LIMIT_SLICE_MS), where that can
  * leave it off. Then it comes back and takes turns as if each slice were a chunk, so others wait for one of them at
  * most. It goes on where it has begun; until it is done, no other long row of its user and class is begun.
@@ -106,6 +109,12 @@ struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
 void scheduler_drop(struct scheduler *scheduler, const struct job *job);
 /* Returns a chunk, after job_return: its user's account is settled. The job must exist. */
 void scheduler_return(struct scheduler *scheduler, struct chunk *chunk);
+
+/* Has the user of a chunk rest that a device has returned, if the device slept at its memory: a device that sleeps
+ * computes nobody's chunks. Returns until when; UINT64_MAX: the user does not rest. */
+uint64_t scheduler_rest(const struct chunk *chunk, uint64_t now_us);
+/* The first time at which a user with a queue has rested; UINT64_MAX: none rests. */
+uint64_t scheduler_rested_us(const struct scheduler *scheduler, uint64_t now_us);
 
 /* Estimates of how long the devices will be busy with all queued jobs, and with a user's queued jobs while others take
  * their turns. */
