@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include "daemon/core/replies.h"
 #include "protocol/memory.h"
 
 #define ANNA ((uid_t)1000)
@@ -249,6 +250,9 @@ static void unread_answers_of_a_user(void)
     CHECK(is_held_up(anna, MIB(1), LIMIT_ALL_UNREAD_BYTES - MIB(2)));
     CHECK(!is_held_up(anna, 0, LIMIT_ALL_UNREAD_BYTES - MIB(2)));
     CHECK(!is_held_up(user_greet(BERT), 0, LIMIT_ALL_UNREAD_BYTES - MIB(2)));
+    client_count_unread(anna->client, LIMIT_USER_UNREAD_BYTES + 1, 0);
+    CHECK(service_is_clogged(anna->client) && !service_is_clogged(gone->client));
+    client_count_unread(anna->client, 0, 0);
     ask(gone, METHOD_server_ping, &(struct msg_nothing){});
     CHECK(gone->client->user->unread_bytes > 0);
     user_close(gone);
@@ -318,7 +322,7 @@ static void connections_where_there_are_few(void)
 static void descriptors_that_are_unread(void)
 {
     begin();
-    struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
+    struct caller *anna = user_greet(ANNA), *same = user_greet(ANNA), *bert = user_greet(BERT);
     const struct msg_buffer_create_params small = {.size = 1, .place = SCAND_PLACE_HOST};
     struct msg_buffer_create_result made;
     service_limit_files(&rig.service, LIMIT_CLIENTS, 4 * 4); /* 2 for a user */
@@ -327,6 +331,7 @@ static void descriptors_that_are_unread(void)
         msgids[i] = ask(anna, METHOD_buffer_create, &small);
     CHECK(anna->client->paused && rig.service.unread_fds.used == 3);
     CHECK(granted(bert, METHOD_server_ping, &(struct msg_nothing){}, NULL));
+    CHECK(granted(same, METHOD_server_ping, &(struct msg_nothing){}, NULL)); /* its own answers are read */
     for (int i = 0; i < 3; i++)
         CHECK(answered(anna, msgids[i], METHOD_buffer_create, &made));
     CHECK(is_silent(anna) && rig.service.unread_fds.used == 0);

@@ -43,6 +43,67 @@ static void short_reads_go_on(void)
     end();
 }
 
+static uint64_t plenty(const char **limit)
+{
+    *limit = "for this test";
+    return UINT64_MAX;
+}
+
+/* A row may be as large as what is read for a chunk, and no larger. */
+static void the_largest_row(void)
+{
+    struct msg_tensor result = {.shape = {1, 1}, .shape_count = 2, .strides = {4, 4}, .strides_count = 2};
+    begin();
+    int large = memfd_create("large", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    CHECK_EQ(ftruncate(large, LIMIT_LOAD_BYTES + 4), 0);
+    result.buffer = there;
+    for (uint64_t more = 0; more < 2; more++) {
+        const uint64_t samples = LIMIT_LOAD_BYTES / 4 + more;
+        struct msg_job_submit_params params = {.operation = SCAND_OPERATION_REDUCE,
+                                               .reduction = SCAND_REDUCTION_SUM,
+                                               .axis = 1,
+                                               .output = result,
+                                               .input = {.buffer = import(anna, large, LIMIT_LOAD_BYTES + 4),
+                                                         .shape = {1, samples},
+                                                         .shape_count = 2,
+                                                         .strides = {4 * (int64_t)samples, 4},
+                                                         .strides_count = 2}};
+        uint32_t msgid = ask(anna, METHOD_job_submit, &params);
+        CHECK_EQ(rig.work_count, 1 - more); /* a reader has it */
+        if (more)
+            CHECK_CONTAINS(refusal(anna, msgid, SCAND_INVALID), "268435456");
+        else
+            ask(anna, METHOD_job_cancel, &(struct msg_job_id){.job = msgid});
+        rig_run_work();
+        while (!is_silent(anna))
+            ;
+    }
+    close(large);
+    end();
+}
+
+/* What is kept for the next jobs is bounded; what is more is freed by helpers. */
+static void only_so_much_is_kept(void)
+{
+    struct block *blocks[3];
+    begin();
+    rig.pool.page_budget.available = plenty;
+    for (int i = 0; i < 3; i++) {
+        blocks[i] = blocks_pop(&rig.service.blocks, LIMIT_KEPT_LOAD_BYTES / 2);
+        REQUIRE(blocks[i] != NULL);
+        while (block_make(blocks[i], &rig.devices, &rig.pool.page_budget, &(struct error){0}) > 0)
+            ;
+    }
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(rig.work_count, 0);
+        blocks_push(&rig.service, anna->client->user, blocks[i]);
+    }
+    CHECK_EQ(rig.service.blocks.kept_bytes, LIMIT_KEPT_LOAD_BYTES);
+    CHECK_EQ(rig.work_count, 1);
+    rig_run_work();
+    end();
+}
+
 /* Memory that cannot be pinned is staged, as imported memory is. */
 static void what_cannot_be_pinned_is_staged(void)
 {
@@ -566,6 +627,8 @@ int main(int argc, char **argv)
     static const struct test tests[] = {
         TEST(chunks_have_the_rows_of_the_file),
         TEST(short_reads_go_on),
+        TEST(the_largest_row),
+        TEST(only_so_much_is_kept),
         TEST(what_cannot_be_pinned_is_staged),
         TEST(without_memory_the_job_fails),
         TEST(memory_is_used_again),

@@ -233,6 +233,27 @@ static void groups_hold_a_drain(void)
     }
 }
 
+/* The moment ends in its time, also when something else was due before. */
+static void a_deadline_passes_in_a_drain(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer);
+    begin_group(anna, 0, "", 0);
+    const uint32_t running = submit(anna, buffer, 1, 0, 4);
+    struct msg_job_submit_params params = rig_scan_in_place(rig_rows(buffer, 0, 4)); /* waits for the one before it */
+    params.deadline_ms = 10;
+    const uint32_t late = ask(anna, METHOD_job_submit, &params);
+    service_drain(&rig.service);
+    rig_pass(10 * 1000);
+    refusal(anna, late, SCAND_DEADLINE);
+    rig_complete_all();
+    CHECK(answered(anna, running, METHOD_job_submit, NULL));
+    CHECK_EQ(rig.drained, 0);
+    rig_pass(LIMIT_DRAIN_GROUP_MS * 1000);
+    CHECK(rig.drained > 0);
+    rig_end();
+}
+
 /* A refused job does not let a drain end before other jobs. */
 static void jobs_hold_a_drain_with_groups(void)
 {
@@ -262,6 +283,7 @@ int main(int argc, char **argv)
         TEST(the_client_goes),
         TEST(traces_name_groups),
         TEST(groups_hold_a_drain),
+        TEST(a_deadline_passes_in_a_drain),
         TEST(jobs_hold_a_drain_with_groups),
         TEST_END,
     };
