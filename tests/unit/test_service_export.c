@@ -101,7 +101,8 @@ static void imports_by_descriptor(void)
     struct caller *user = user_greet(ANNA);
     int fd = memfd_create("test", MFD_CLOEXEC);
     size_t before = descriptors_open();
-    import(user, &(struct msg_buffer_import_device_params){.size = 1000, .allocation = 4096, .fds = 1}, fd);
+    import(user, &(struct msg_buffer_import_device_params){.size = 1000, .offset = 3096, .allocation = 4096, .fds = 1},
+           fd);
     CHECK(rig.manual.last_ticket.fd >= 0);
     CHECK_EQ(rig.manual.last_ticket.allocation_bytes, 4096);
     CHECK_EQ(descriptors_open(), before);

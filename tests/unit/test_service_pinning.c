@@ -226,8 +226,9 @@ static void small_jobs_on_memory_that_is_not_pinned(void)
 /* A unit that nobody waits for is not pinned. */
 static void released_while_it_is_pinned(void)
 {
-    uint64_t buffer;
-    struct caller *user = begin(&buffer);
+    rig_begin_with(1, 2, 1);
+    struct caller *user = user_greet(ANNA);
+    const uint64_t buffer = import(user, 2 * UNITS); /* more than all helpers have begun on */
     const size_t helpers = rig.work_count;
     uint32_t msgid = submit(user, buffer, 0, 2);
     CHECK(granted(user, METHOD_buffer_release, &(struct msg_buffer_id){buffer}, NULL));
