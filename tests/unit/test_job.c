@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "kernels/order1/reduce.h"
+#include "kernels/order1/order.h"
 #include "kernels/tutorial/scan/variants.h"
 #include "tests/check.h"
 
@@ -404,6 +404,17 @@ static void plan_of_nothing(void)
  * Chunks and states.
  */
 
+/* A small job has as many bytes as the device says, and rows of an order block, or less. */
+static void what_is_small(void)
+{
+    struct job job = planned(10);
+    CHECK(job_is_small(&job, 4000, false) && !job_is_small(&job, 3999, false));
+    job.rows.length = ORDER_BLOCK;
+    CHECK(job_is_small(&job, UINT64_MAX, false));
+    job.rows.length = ORDER_BLOCK + 1;
+    CHECK(!job_is_small(&job, UINT64_MAX, false));
+}
+
 static void chunks_cover_the_rows_once(void)
 {
     struct job job = planned(4);
@@ -655,6 +666,7 @@ static const struct test tests[] = {
     TEST(plan_refuses_a_step),
     TEST(plan_bounds_values_between_steps),
     TEST(plan_of_nothing),
+    TEST(what_is_small),
     TEST(chunks_cover_the_rows_once),
     TEST(first_failure_is_the_outcome),
     TEST(failure_of_a_rule),
