@@ -208,6 +208,9 @@ static void steps(void)
 {
     FIELD(job_run, job_run_params, RUN("\x91" SCAN), NULL);
     FIELD(job_run, job_run_params, RUN("\x92" SCAN "\x82" SUMS), NULL);
+    /* In a batch that holds for jobs with steps alone: a field that others do not know is a later version's. */
+    FIELD(job_batch, job_batch_params,
+          "\x81\xa4jobs\x92" RUN("\x91" SCAN) "\x84\xa5input" GOOD "\xa6output" GOOD "\xa4" "axis\x00\xa3new\xc0", NULL);
     FIELD(job_run, job_run_params, RUN("\x90"), "job.run: field \"steps\" has 0 items; allowed: 1 to 9");
     FIELD(job_run, job_run_params, RUN("\x9a" SCAN SCAN SCAN SCAN SCAN SCAN SCAN SCAN SCAN SCAN),
           "job.run: field \"steps\" has 10 items; allowed: 1 to 9");
