@@ -363,7 +363,7 @@ static void what_does_not_fit_leaves_nothing(void)
         CHECK_EQ(encode_notification(&out, METHOD_job_submit, &msg_job_submit_params_type, &submit), -EMSGSIZE);
         free(small);
     }
-    struct encoded twice = {bytes, whole.size, sizeof bytes}; /* it appends */
+    struct encoded twice = {bytes, whole.size, 2 * whole.size}; /* it appends, up to the last byte */
     CHECK_EQ(encode_request(&twice, 5, METHOD_job_submit, &msg_job_submit_params_type, &submit), 0);
     CHECK_EQ(twice.size, 2 * whole.size);
     CHECK(memcmp(bytes, bytes + whole.size, whole.size) == 0);
