@@ -115,24 +115,31 @@ static void batches_too(void)
 /* What came after the refused job has not been begun either, although nobody has said so. */
 static void jobs_behind_a_refused_one(void)
 {
+    enum { JOBS = 2 };
+    struct scand_job *before[JOBS];
     begin();
     struct scand_buffer *third = buffer_of(BYTES);
     memset(scand_buffer_data(third), 0, BYTES);
     drain(METHOD_job_submit);
-    struct scand_job *refused = submit(input, input);
-    struct pollfd answered = {.fd = scand_fd(session), .events = POLLIN};
-    CHECK_EQ(poll(&answered, 1, -1), 1);
-    fake.silent_on = METHOD_job_submit;
-    struct scand_job *before = submit(input, input); /* sent before the refusal is known, */
+    fake.late_on = METHOD_job_submit;
+    fake.late_ms = 100;
+    fake.silent_on = METHOD_job_batch;
+    struct scand_job *refused = submit(input, output);
+    const struct scand_scan in_place = scan_of(input, input), scans[JOBS] = {in_place, in_place};
+    CHECK_EQ(scand_submit_many(session, scans, JOBS, before), SCAND_OK); /* sent before the refusal is known, */
     requests_arrive();
+    fake.late_on = FAKE_NONE;
+    fake.silent_on = METHOD_job_submit;
     struct scand_job *after = submit(third, third); /* and after */
     requests_arrive();
-    CHECK_EQ(scand_job_done(refused) + scand_job_done(before) + scand_job_done(after), 0);
+    CHECK_EQ(scand_job_done(refused) + scand_job_done(before[0]) + scand_job_done(after), 0);
     next_daemon();
-    CHECK_EQ(scand_wait(before, -1, NULL), SCAND_OK);
+    for (int i = 0; i < JOBS; i++)
+        CHECK_EQ(scand_wait(before[i], -1, NULL), SCAND_OK);
     CHECK_EQ(scand_wait(after, -1, NULL), SCAND_OK);
     CHECK_EQ(scand_wait(refused, -1, NULL), SCAND_OK);
-    check_samples(input, 2);
+    check_samples(input, JOBS);
+    check_samples(output, 1);
     CHECK(*(float *)scand_buffer_data(third) == 1);
     rig_end();
 }
