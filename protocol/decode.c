@@ -344,6 +344,15 @@ REFUSAL static int refuse_word(const struct reader *reader, const struct object 
                        text_show(given, sizeof given, object->via.bytes, object->size), allowed);
 }
 
+REFUSAL static int refuse_missing(struct reader *reader, const struct field *field)
+{
+    char allowed[LIMIT_WORDS_BYTES];
+    reader_enter(reader, field->name, 0);
+    if (field->kind != FIELD_WORD && field->kind != FIELD_WORDS)
+        return reader_fail(reader, "is missing");
+    return reader_fail(reader, "is missing; allowed: %s", words_join(field->of, allowed, sizeof allowed));
+}
+
 static int read_word(const struct reader *reader, const struct object *object, const struct words *words, uint32_t *out)
 {
     const bool is_text = object->type == OBJECT_TEXT;
@@ -390,8 +399,10 @@ static int read_step(struct reader *reader, const struct object *object, union m
     if (object->type != OBJECT_MAP)
         return reader_fail(reader, "is %s; expected: a map", type_name(object));
     const struct object *value = pair_find(object, field->name);
+    if (!value)
+        return refuse_missing(reader, field);
     reader_enter(reader, field->name, 0);
-    int code = value ? read_word(reader, value, field->of, &operation) : reader_fail(reader, "is missing");
+    int code = read_word(reader, value, field->of, &operation);
     if (code)
         return code;
     reader_leave(reader);
@@ -603,10 +614,8 @@ static int read_map(struct reader *reader, const struct object *object, const st
             return code;
     }
     for (size_t row = 0; row < type->field_count; row++)
-        if (type->fields[row].required && !(seen >> row & 1)) {
-            reader_enter(reader, type->fields[row].name, 0);
-            return reader_fail(reader, "is missing");
-        }
+        if (type->fields[row].required && !(seen >> row & 1))
+            return refuse_missing(reader, &type->fields[row]);
     if (type->given_offset)
         memcpy((char *)out + type->given_offset, &seen, sizeof seen);
     return 0;

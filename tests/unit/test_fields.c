@@ -38,6 +38,10 @@ static void check_field(enum method method, const struct map_type *type, const c
 #define FIELD(METHOD, TYPE, LITERAL, EXPECTED)                                                                         \
     check_field(METHOD_##METHOD, &msg_##TYPE##_type, LITERAL, sizeof(LITERAL) - 1, EXPECTED)
 
+#define ALL_OPERATIONS                                                                                                 \
+    "scan, reduce, upsample, block-sum, convolve, correlate, diff, dot, demean, map, triangle, box, stack, index-add, " \
+    "pick"
+
 static void numbers(void)
 {
     FIELD(job_cancel, job_id, "\x81\xa3job\x05", NULL);
@@ -173,7 +177,8 @@ static void maps_in_maps(void)
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\xdc\x00\x21" MAPS_33, "job.batch: field \"jobs\" has 33 items; allowed: 1 to 32");
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x90", NULL);
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x05", "job.batch: field \"jobs[0]\" is an integer; expected: a map");
-    FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x81\xa5steps\x91\x80", "job.batch: field \"jobs[0].steps[0].operation\" is missing");
+    FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x81\xa5steps\x91\x80",
+          "job.batch: field \"jobs[0].steps[0].operation\" is missing; allowed: " ALL_OPERATIONS);
     FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x82\xa5steps\x91\x81\xa9operation\xa6" "demean\xa4kind\xa4half",
           "job.batch: field \"jobs[0].kind\" is \"half\", but there is no such field; there are: input, output, axis, steps, offsets, "
           "algorithm, priority, deadline_ms, progress, ending, after_failure, group, axes");
@@ -215,11 +220,12 @@ static void steps(void)
     FIELD(job_run, job_run_params, RUN("\x9a" SCAN SCAN SCAN SCAN SCAN SCAN SCAN SCAN SCAN SCAN),
           "job.run: field \"steps\" has 10 items; allowed: 1 to 9");
     FIELD(job_run, job_run_params, RUN("\x91\x05"), "job.run: field \"steps[0]\" is an integer; expected: a map");
-    FIELD(job_run, job_run_params, RUN("\x92" SCAN "\x80"), "job.run: field \"steps[1].operation\" is missing");
+    FIELD(job_run, job_run_params, RUN("\x92" SCAN "\x80"),
+          "job.run: field \"steps[1].operation\" is missing; allowed: " ALL_OPERATIONS);
     FIELD(job_run, job_run_params, RUN("\x91\x81\xa9operation\xa4" "fold"),
           with_operations("job.run: field \"steps[0].operation\" is \"fold\"; allowed: "));
     FIELD(job_run, job_run_params, RUN("\x91\x81\xa9operation\xa4scan"),
-          "job.run: field \"steps[0].passes\" is missing");
+          "job.run: field \"steps[0].passes\" is missing; allowed: forward, backward");
     FIELD(job_run, job_run_params, RUN("\x91\x83" SUMS "\xa9operation\xa6reduce"),
           "job.run: field \"steps[0].operation\" is there twice");
     FIELD(job_run, job_run_params, RUN("\x92" SCAN "\x83" SUMS "\xa6" "demean\x01"),
