@@ -50,6 +50,7 @@ enum attack_flags {
     X(import_punched, 0, "jobs on imported memory whose pages are given back meanwhile, from 4 connections")           \
     X(import_emptied, 0, "small jobs on memfds of 256 MiB whose pages are all given back, from 2 connections")         \
     X(import_mapped, 0, "small jobs on a memfd of 64 KiB that has 240,000 maps and is punched meanwhile")              \
+    X(chunks_mapped, 0, "jobs on 64 MiB of which 64 KiB have 240,000 maps and are punched meanwhile")                  \
     X(files_shrinking, 0, "jobs that read files which shrink meanwhile, from 4 connections")                           \
     X(files_endless, 0, "jobs that read 512 rows of 128 MiB of a sparse file, from 8 connections")                     \
     X(files_many, 0, "files imported and kept, by 32 connections")                                                     \

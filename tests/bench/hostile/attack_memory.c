@@ -203,6 +203,31 @@ void attack_import_mapped(struct attacker *self)
     flood_run(self, &(struct flood){.lines = 1, .window = 8, .set_up = set_up_mapped, .ask = ask_mapped});
 }
 
+static bool set_up_chunks(struct attacker *self, struct line *line)
+{
+    void *memory;
+    line->buffers[0] = attack_import_new(self, line, PUNCHED_BYTES, &memory);
+    if (line->buffers[0] > 0)
+        attack_map_and_punch(memory, MAPPED_BYTES);
+    return line->buffers[0] > 0;
+}
+
+static bool ask_chunks(struct attacker *self, struct line *line)
+{
+    struct msg_tensor rows = attack_row(line->buffers[0], 0, PUNCHED_SAMPLES, sizeof(float));
+    rows.shape[0] = PUNCHED_ROWS;
+    rows.strides[0] = PUNCHED_SAMPLES * sizeof(float);
+    const struct msg_job_submit_params job = {
+        .input = rows, .output = rows, .axis = 1, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
+    (void)self;
+    return line_ask(line, METHOD_job_submit, &msg_job_submit_params_type, &job, NULL, 0);
+}
+
+void attack_chunks_mapped(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 1, .window = 4, .set_up = set_up_chunks, .ask = ask_chunks});
+}
+
 static bool ask_buffer(struct line *line, uint64_t size_bytes)
 {
     const struct msg_buffer_create_params create = {.size = size_bytes, .place = SCAND_PLACE_HOST};

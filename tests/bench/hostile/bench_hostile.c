@@ -234,6 +234,21 @@ static void print_failures(const struct testimony *testimony, const char *when)
                    testimony->acts[act].failure);
 }
 
+/* One wait in a thousand is in no quantile above, and may last for seconds. */
+static void print_longest(struct testimony *testimony)
+{
+    double longest_ms = 0;
+    enum act of = ACT_ping;
+    for (enum act act = 0; act < ACT_COUNT; act++) {
+        const double ms = act_quantile(&testimony->acts[act], 1);
+        if (ms > longest_ms) {
+            longest_ms = ms;
+            of = act;
+        }
+    }
+    printf("    witness beside: the longest took %.0f ms (%s)\n", longest_ms, act_names[of]);
+}
+
 static void print_tally(const struct tally *tally)
 {
     printf("    attacker: %" PRIu64 " ok", tally->answers[0]);
@@ -264,6 +279,7 @@ static void print_outcome(struct hostile *self, const struct attack *attack, str
         print_act(self, attack, act, outcome);
     print_failures(outcome->alone, "alone");
     print_failures(outcome->beside, "beside");
+    print_longest(outcome->beside);
     print_tally(outcome->tally);
     printf("    daemon: %s, %" PRIu64 " log lines",
            outcome->guarded ? "killed, memory was about to run out"
