@@ -108,6 +108,14 @@ struct blocks {
     uint64_t kept_bytes;
 };
 
+/* A unit of work that has ended. A user has two queues of work, so one of three is another user's, or the pool's. */
+#define ENDED_UNITS 3
+
+struct ended_unit {
+    const struct work_queue *queue;
+    uint64_t ended_us;
+};
+
 struct service {
     const struct service_ops *ops;
     void *context;
@@ -140,10 +148,7 @@ struct service {
     uint64_t unread_bytes;                /* unsent bytes of all clients */
     struct turns turns;
     struct user *touching; /* user whose memory the loop may be touching; NULL: it is at no user's (trust.h) */
-    struct {
-        const struct user *user;
-        uint64_t ended_us;
-    } units[2]; /* the latest units of helpers and readers, of two users (trust.h) */
+    struct ended_unit units[ENDED_UNITS]; /* the latest of helpers and readers, by queues (trust.h) */
     struct client *clients;
     uint64_t began_us;
     uint64_t now_us;               /* time at which the loop's present work began */

@@ -1,6 +1,6 @@
 #include "trust.h"
 
-#include <stddef.h>
+#include <string.h>
 
 /* To look whether a thread has slept takes as long as a small job, so it is done for users alone for whom something has
  * taken long before: they may be innocent. */
@@ -28,19 +28,24 @@ static void end_rings(struct service *service, const struct user *user)
 
 void trust_note_unit(struct service *service, const struct work_queue *queue, uint64_t now_us)
 {
-    const struct user *slots = service->users.slots;
-    const struct user *user = slots + (size_t)((const char *)queue - (const char *)slots) / sizeof *slots;
-    if (service->units[0].user != user)
-        service->units[1] = service->units[0];
-    service->units[0].user = user;
-    service->units[0].ended_us = now_us;
+    struct ended_unit *units = service->units;
+    unsigned place = 0;
+    while (place < ENDED_UNITS - 1 && units[place].queue != queue)
+        place++;
+    memmove(&units[1], &units[0], place * sizeof units[0]);
+    units[0] = (struct ended_unit){queue, now_us};
+}
+
+static bool is_anothers(const struct user *user, const struct work_queue *queue)
+{
+    return queue && queue != &user->work && queue != &user->reads;
 }
 
 bool trust_excuses(const struct service *service, const struct user *user, uint64_t since_us)
 {
     bool excused = service->helpers.out > user->work.out || service->readers.out > user->reads.out;
-    for (int i = 0; i < 2; i++)
-        excused |= service->units[i].user && service->units[i].user != user && service->units[i].ended_us >= since_us;
+    for (int i = 0; i < ENDED_UNITS; i++)
+        excused |= is_anothers(user, service->units[i].queue) && service->units[i].ended_us >= since_us;
     return excused;
 }
 

@@ -18,7 +18,7 @@ bool trust_end(struct service *service, struct user *user, uint64_t took_us);
 /* True for a connection with rings whose memory is not to be touched. */
 bool trust_is_lost(const struct client *client);
 
-/* Helpers or readers have done a unit for this queue's user. */
+/* Helpers or readers have done a unit of this queue, a user's or the pool's. */
 void trust_note_unit(struct service *service, const struct work_queue *queue, uint64_t now_us);
 /* True where a thread that has slept since then may have slept for another user: while one thread maps or unmaps memory
  * that its client gives back, others that meet a page which is not there sleep as well, whoever's it is. */

@@ -88,6 +88,25 @@ static void whoever_may_have_slept_for_others_is_trusted(void)
     rig_end();
 }
 
+/* The pool's units excuse as well, and a user's own do not make them forgotten. */
+static void units_of_the_pool_excuse(void)
+{
+    static struct work_queue pools;
+    rig_begin();
+    user_greet(ANNA);
+    struct user *anna = user_of(ANNA);
+    trust_note_unit(&rig.service, &anna->work, 100);
+    CHECK(!trust_excuses(&rig.service, anna, 50));
+    trust_note_unit(&rig.service, &pools, 101);
+    for (int i = 0; i < 3; i++) {
+        trust_note_unit(&rig.service, &anna->work, 102);
+        trust_note_unit(&rig.service, &anna->reads, 103);
+        CHECK(trust_excuses(&rig.service, anna, 101));
+        CHECK(!trust_excuses(&rig.service, anna, 102));
+    }
+    rig_end();
+}
+
 /* A user whose memory had a device sleep rests, and goes on by itself; others take turns meanwhile. */
 static void whoever_lets_a_device_sleep_rests(void)
 {
@@ -264,6 +283,7 @@ static const struct test tests[] = {
     TEST(whoever_lets_the_loop_sleep_is_not_trusted),
     TEST(whoever_waits_for_a_processor_is_trusted),
     TEST(whoever_may_have_slept_for_others_is_trusted),
+    TEST(units_of_the_pool_excuse),
     TEST(whoever_lets_a_device_sleep_rests),
     TEST(whoever_is_alone_does_not_rest),
     TEST(jobs_of_who_rests_wait),
