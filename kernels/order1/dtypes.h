@@ -239,14 +239,17 @@ CODEC_INLINE int32_t codec_encode_i32(double x)
  * 1/16. Its range holds all of f32, but has no infinity and no NaN: an infinity becomes the largest number, a NaN 0.
  */
 
+/* Decodes sign and power, the upper byte of a word, and fraction. As an f32 the former is a power of 4, whose square is
+ * the power of 16. Only the last product is rounded, unless it is 0 either way. */
+CODEC_INLINE float codec_ibm32_value(uint32_t power, uint32_t fraction)
+{
+    float root = codec_f32_of_bits(power);
+    return (float)(int32_t)fraction * 0x1p-26f * root * fabsf(root);
+}
+
 CODEC_INLINE float codec_decode_ibm32(uint32_t bits)
 {
-    /* The power of 16 is the square of the same power of 4. A power of 4 below 4^-126 can be taken as 4^-126: the value
-     * is 0 either way. Only the second product is rounded, unless the first is infinite already. */
-    uint32_t power = bits & 0x7f000000, least = 7 << 24;
-    float scale = codec_f32_of_bits((power > least ? power : least) - (13 << 23));
-    float magnitude = (float)(int32_t)(bits & 0xffffff) * scale * scale;
-    return codec_f32_of_bits(codec_bits(magnitude) | (bits & 0x80000000));
+    return codec_ibm32_value(bits & 0xff000000, bits & 0xffffff);
 }
 
 /* True when codec_encode_ibm32_plain can encode x: x is finite and at least as far from 0 as 2^-123. */

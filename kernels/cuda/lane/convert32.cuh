@@ -53,7 +53,7 @@ DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
             leaf_swap(x);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_decode_f32(SCAND_DTYPE_IBM32, &x[i]);
+            x[i] = codec_ibm32_value(codec_bits(x[i]) << 24, codec_swap32(codec_bits(x[i])) & 0xffffff);
     }
 }
 
@@ -146,6 +146,36 @@ DEVICE void leaf_round(double x[ORDER_LEAF], bool bounded)
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = sum_f64::between_passes(x[i], true);
     }
+}
+
+/*
+ * Values of f64 become IBM floats as big-endian files have them, rounded to f32 on the way, without conversions; false
+ * if a warp has other numbers than those of at least 2^-28 and below 2^100. To what is rounded as in leaf_round a
+ * number is added whose last place is that of an IBM float with this power of 16: that rounds once more, and leaves the
+ * fraction in the lower half. Its exponent, which has to be 3 more than a multiple of 4, is that of the value with some
+ * bits set.
+ */
+DEVICE bool leaf_ibm32_of_f64(const double x[ORDER_LEAF], float words[ORDER_LEAF])
+{
+    const int least = (1023 - 28) << 20;
+    int beyond = 0;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        beyond |= __double2hiint(x[i]) - least;
+    if (!__all_sync(~0u, (beyond & 0x78000000) == 0))
+        return false;
+    unsigned by = 1 << 30;
+    pin(by); /* else the compiler shifts, a half at a time */
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++) {
+        const double rounded = __fma_rn(x[i], 0x1p29, __fma_rn(x[i], -0x1p29, x[i]));
+        const int high = __double2hiint(rounded);
+        const unsigned power = 4 * (unsigned)(high - least) + (58 << 24);
+        const double place = __longlong_as_double((int64_t)((uint64_t)(power | 0xc00000) * by + ((uint64_t)198 << 54)));
+        const uint32_t fraction = (uint32_t)__double2loint(fabs(rounded) + place);
+        words[i] = __uint_as_float(__byte_perm(fraction, power | (high & 0x80000000), 0x0127));
+    }
+    return true;
 }
 
 /* Rounds values between passes. With values before and after rounding alive at once, registers do not suffice: hence

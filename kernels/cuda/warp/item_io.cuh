@@ -50,17 +50,27 @@ constexpr int scan_registers = !Aligned && Sum::has_identity       ? 48
 template <class Sum, bool Aligned> constexpr bool scan_has_bulk = false;
 template <> constexpr bool scan_has_bulk<sum_f32, true> = HAS_BULK;
 
+/* The results of values in the form in which they are written. */
+template <class Sum, bool Aligned>
+DEVICE void scan_results(enum scand_dtype form, const typename Sum::sample x[ORDER_LEAF], float results[ORDER_LEAF])
+{
+    if constexpr (std::is_same<Sum, sum_f64>::value)
+        if (form == SCAND_DTYPE_IBM32 && leaf_ibm32_of_f64(x, results))
+            return;
+    leaf_results<Sum>(x, results);
+    if constexpr (scan_registers<Sum, Aligned> == 32)
+        leaf_convert_apart<true>(form, results);
+    else
+        leaf_encode<true>(form, results);
+}
+
 /* Writes a warp's tile of an item. */
 template <class Sum, bool Aligned>
 DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
                        const typename Sum::sample x[ORDER_LEAF])
 {
     struct held_leaf<float> results;
-    leaf_results<Sum>(x, results.x);
-    if constexpr (scan_registers<Sum, Aligned> == 32)
-        leaf_convert_apart<true>(plan.output_form, results.x);
-    else
-        leaf_encode<true>(plan.output_form, results.x);
+    scan_results<Sum, Aligned>(plan.output_form, x, results.x);
     if constexpr (scan_has_bulk<Sum, Aligned>)
         if (plan.bulk) {
             bulk_wait_read();
