@@ -63,6 +63,22 @@ DEVICE void count_into(unsigned *counter, unsigned *shared)
                  : "memory");
 }
 
+/* Adds where a condition holds, in one operation under a predicate: the assembler makes that of a branch, where of
+ * anything else it makes an addition and selections. */
+DEVICE void add_where(bool condition, float *sum, float more)
+{
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @!p bra beyond; add.f32 %0, %1, %0; beyond: }"
+                 : "+f"(*sum)
+                 : "f"(more), "r"((int)condition));
+}
+
+DEVICE void add_where(bool condition, double *sum, double more)
+{
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @!p bra beyond; add.f64 %0, %1, %0; beyond: }"
+                 : "+d"(*sum)
+                 : "d"(more), "r"((int)condition));
+}
+
 /* max.NaN.f32 and min.NaN.f32 (8.0): a NaN if there is one. Of zeros either may come out. */
 DEVICE float max_or_nan(float a, float b)
 {

@@ -31,6 +31,17 @@ DEVICE typename Sum::sum sum_choose(bool condition, typename Sum::sum then, type
     return condition ? then : otherwise;
 }
 
+/* A sum, joined by what comes before it where that is `there`. */
+template <class Sum> DEVICE typename Sum::sum sum_join(bool there, typename Sum::sum before, typename Sum::sum sum)
+{
+    if constexpr (std::is_base_of<sum_f32, Sum>::value || std::is_base_of<sum_f64, Sum>::value) {
+        add_where(there, &sum, before);
+        return sum;
+    } else {
+        return sum_choose<Sum>(there, Sum::add(before, sum), sum);
+    }
+}
+
 template <class Sum> DEVICE carry<Sum> carry_join(carry<Sum> outer, carry<Sum> inner)
 {
     if (Sum::has_identity)

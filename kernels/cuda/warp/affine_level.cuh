@@ -29,7 +29,12 @@ template <class Term, bool Early = false> struct affine_level {
     {
         T before;
         const bool there = lane_before<Backward>(term, &before, 1 << k, last);
-        return sum_choose<Term>(there, affine_apply(squares[k], before, term), term);
+        if constexpr (std::is_floating_point<T>::value) {
+            add_where(there, &term, squares[k] * before);
+            return term;
+        } else {
+            return sum_choose<Term>(there, affine_apply(squares[k], before, term), term);
+        }
     }
     template <bool Backward> __device__ __forceinline__ T scan(T term, int last) const
     {

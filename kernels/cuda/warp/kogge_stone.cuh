@@ -23,7 +23,7 @@ DEVICE typename Sum::sum kogge_stone_step(typename Sum::sum total, int distance,
 {
     typename Sum::sum before;
     bool there = lane_before<Backward>(total, &before, distance, last);
-    return sum_choose<Sum>(there, Sum::add(before, total), total);
+    return sum_join<Sum>(there, before, total);
 }
 
 /* The network over the members of a group, one per lane: totals to inclusive prefixes. `Early`: steps that reach beyond
