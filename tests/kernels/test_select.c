@@ -349,6 +349,10 @@ static void all_else(void)
     PATH(COLUMNS_DIRECT, .length = 10, .what = SCAN_AFFINE, .columns = true);
     PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .columns = true, .input_at = 1);
     ON(no_clusters, AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE);
+    PATH(BLOCK_PER_ROW_SHORT, .length = 10, .input = F16, .output = F16);
+    PATH(BLOCK_PER_ROW_SHORT, .length = 16384, .input = I16, .output = F16, .accumulator = IN_F64);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .input = F16, .output = F16, .accumulator = IN_F2);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .input = F16, .output = F16, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .op = MAX);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = HALF);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = SCAND_KIND_TRAPEZOID);

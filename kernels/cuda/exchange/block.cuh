@@ -55,7 +55,8 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
 {
     int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
-    if (samples < ORDER_TILE && (Sum::has_identity || sum_by_f64<Sum>))
+    /* Nobody listens to what a forward pass meets after the last sample, unless it is for the total. */
+    if (samples < ORDER_TILE && (Sum::has_identity ? Backward || outside.total_wanted() : sum_by_f64<Sum>))
         leaf_fill<Sum>(x, samples);
     if constexpr (Kind == KIND_ANY)
         block_halve<Sum, Backward>(x, length, warp, outside);

@@ -6,18 +6,27 @@
 
 struct variant {
     const void *kernel;
-    int stage_vectors;
+    int tile_vectors, stage_vectors;
 };
 
+template <class Sum, int Kind, class Io> static constexpr struct variant variant_of()
+{
+    return {(const void *)block_per_row_kernel<Sum, Kind, Io>, Io::tile_vectors, Io::stage_vectors};
+}
+
 /* For rows that begin anywhere, and for those that all begin with a vector. */
-#define X(SUM, KIND, ALIGNED) {(const void *)block_per_row_kernel<SUM, KIND, ALIGNED>, SUM::stage_vectors},
+#define X(SUM, KIND, ALIGNED) variant_of<SUM, KIND, item_io<SUM, ALIGNED>>(),
 static const struct variant variants[2][SCAN_SUMS] = {{SUM_RULES(X, false)}, {SUM_RULES(X, true)}};
 #undef X
+
+/* For samples of 2 bytes, in f32 and in f64. */
+static const struct variant shorts[2] = {variant_of<sum_f32, SCAND_KIND_INCLUSIVE, short_io<sum_f32>>(),
+                                         variant_of<sum_f64, SCAND_KIND_INCLUSIVE, short_io<sum_f64>>()};
 
 /* Vectors of shared memory that a warp has. */
 static int smem_of(const struct variant *variant, bool ahead)
 {
-    return TILE_SMEM + (ahead ? variant->stage_vectors : 0);
+    return variant->tile_vectors + (ahead ? variant->stage_vectors : 0);
 }
 
 static size_t shared_bytes(const struct variant *variant, int warps, bool ahead)
@@ -30,6 +39,8 @@ cudaError_t scan_block_per_row_load(struct scan_device *device)
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < 2 * SCAN_SUMS && !error; i++)
         error = scan_kernel_load_most(device, variants[i / SCAN_SUMS][i % SCAN_SUMS].kernel);
+    for (const struct variant &variant : shorts)
+        error = error ? error : scan_kernel_load_most(device, variant.kernel);
     return error;
 }
 
@@ -60,7 +71,9 @@ cudaError_t scan_block_per_row(const struct scan_call *call)
 {
     const struct scan_rule *rule = &call->rows->rule;
     struct scan_plan plan = call->plan;
-    const struct variant *variant = &variants[scan_plan_is_aligned(&plan)][scan_sum_number(rule)];
+    const struct variant *variant = call->path == SELECT_BLOCK_PER_ROW_SHORT
+                                        ? &shorts[rule->accumulator == SCAND_ACCUMULATOR_F64]
+                                        : &variants[scan_plan_is_aligned(&plan)][scan_sum_number(rule)];
     return scan_with_spine(scan_any_layout_spine(rule), &plan, call->ragged, call->workspace, call->range, call->stream,
                            [&] { return launch(call, variant, &plan); });
 }

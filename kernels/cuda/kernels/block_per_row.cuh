@@ -8,73 +8,69 @@
 
 #include "kernels/cuda/exchange/block.cuh"
 #include "kernels/cuda/exchange/work_queue.cuh"
-#include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/item_io.cuh"
+#include "kernels/cuda/warp/short_io.cuh"
 
 template <class Sum, int Kind>
-DEVICE void scan_pass(const struct scan_plan &plan, const struct scan_item *item, int pass, int warp,
+DEVICE void scan_pass(const struct scan_plan &plan, const struct scan_item *item, int known, int pass, int warp,
                       tile_sums<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
 {
+    const int length = Sum::has_identity ? known : item->length; /* f2 has no register for it */
     scan_outside<Sum> outside = {plan, item, pass};
     if (plan.backward[pass])
-        block_pass<Sum, true, Kind>(x, item->length, warp, shared, outside);
+        block_pass<Sum, true, Kind>(x, length, warp, shared, outside);
     else
-        block_pass<Sum, false, Kind>(x, item->length, warp, shared, outside);
+        block_pass<Sum, false, Kind>(x, length, warp, shared, outside);
 }
 
 template <class Sum, int Kind>
 DEVICE void scan_passes(const struct scan_plan &plan, const struct scan_item *item, int warp, tile_sums<Sum> *shared,
                         typename Sum::sample x[ORDER_LEAF])
 {
+    const int length = warp_uniform(item->length);
 #pragma unroll 1
     for (int pass = 0;; pass++) {
-        scan_pass<Sum, Kind>(plan, item, pass, warp, shared, x);
+        scan_pass<Sum, Kind>(plan, item, length, pass, warp, shared, x);
         if (pass + 1 == plan.pass_count || pass == plan.totals_pass)
             return;
-        leaf_between_passes<Sum>(x, plan.intermediate_f32);
+        leaf_between_passes<Sum>(x, plan.intermediate_f32, plan.input_form == SCAND_DTYPE_F16);
     }
 }
 
-template <class Sum, int Kind, bool Aligned>
-__global__ void REGISTERS((scan_registers<Sum, Aligned>))
-    block_per_row_kernel(const __grid_constant__ struct scan_plan plan)
+/* `Io`: how warps move and convert samples, item_io or short_io. */
+template <class Sum, int Kind, class Io>
+__global__ void REGISTERS(Io::registers) block_per_row_kernel(const __grid_constant__ struct scan_plan plan)
 {
-    extern __shared__ uint4 tiles[];
+    extern __shared__ __align__(128) uint4 tiles[];
     __shared__ struct scan_item items[ITEMS];
     __shared__ tile_sums<Sum> shared;
     if (threadIdx.x < ITEMS_AHEAD)
         items[threadIdx.x] = scan_item_at(plan, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x);
     __syncthreads();
-    const bool lines = !Aligned && Sum::has_identity; /* f2 has no instructions to spare, aligned rows need it less */
     const int warp = warp_index();
     uint4 *tile = tiles + warp * plan.smem;
-    scan_fetch<Aligned, lines>(&items[0], warp, tile);
+    Io::fetch(&items[0], warp, tile);
 
     for (unsigned iteration = 0; items[iteration % ITEMS].length > 0; iteration++) {
         const struct scan_item *item = &items[iteration % ITEMS], *next = &items[(iteration + 1) % ITEMS];
-        float samples[ORDER_LEAF];
+        typename Io::words words;
         typename Sum::sample x[ORDER_LEAF];
-        scan_read<Aligned, lines>(item, tile, samples);
+        Io::read(item, tile, &words);
         if (plan.ahead)
-            scan_fetch<Aligned, lines>(next, warp, tile);
-        leaf_pin(samples); /* else sums are spilled */
-        if constexpr (scan_registers<Sum, Aligned> == 32)
-            leaf_convert_apart<false>(plan.input_form, samples);
-        else
-            leaf_decode(plan.input_form, samples);
-        leaf_from_f32<Sum>(samples, x);
+            Io::fetch(next, warp, tile);
+        Io::decode(plan.input_form, &words, x);
 
         scan_passes<Sum, Kind>(plan, item, warp, &shared, x);
         bool first_thread = warp == 0 && lane_index() == 0;
         unsigned taken = first_thread ? scan_take_number(plan) : 0; /* in one register, until it is known */
         if (plan.totals_pass < 0)
-            scan_write<Sum, Aligned>(plan, item, warp, tile + (plan.ahead ? TILE_SMEM : 0), x);
+            Io::write(plan, item, warp, tile + (plan.ahead ? Io::tile_vectors : 0), x);
         if (!plan.ahead)
-            scan_fetch<Aligned, lines>(next, warp, tile);
+            Io::fetch(next, warp, tile);
         if (first_thread)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = scan_item_at(plan, scan_taken(plan, taken, iteration));
     }
-    if constexpr (scan_has_bulk<Sum, Aligned>) {
+    if constexpr (Io::has_bulk) {
         bulk_wait_written();
         __syncwarp();
     }

@@ -50,6 +50,7 @@ struct select_device {
     X(WARP_PER_ROWS_SERIAL, "warp-per-rows-serial", warp_per_rows_serial)       \
     X(WARP_PER_ROW, "warp-per-row", warp_per_row)                               \
     X(BLOCK_PER_ROW, "block-per-row", block_per_row)                            \
+    X(BLOCK_PER_ROW_SHORT, "block-per-row-short", block_per_row)                \
     X(COLUMNS_TMA, "columns-tma", columns_tma)                                  \
     X(COLUMNS_DIRECT, "columns-direct", columns_direct)                         \
     X(CLUSTER_PER_ROW, "cluster-per-row", cluster_per_row)                      \

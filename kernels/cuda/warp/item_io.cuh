@@ -83,4 +83,37 @@ DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *ite
                                                                                    &results);
 }
 
+/* The moves and conversions of samples of 4 bytes by block_per_row. */
+template <class Sum, bool Aligned> struct item_io {
+    static const int registers = scan_registers<Sum, Aligned>;
+    static const int tile_vectors = TILE_SMEM, stage_vectors = Sum::stage_vectors;
+    static const bool has_bulk = scan_has_bulk<Sum, Aligned>;
+    static const bool lines =
+        !Aligned && Sum::has_identity; /* f2 has no instructions to spare, aligned rows need it less */
+    using words = struct held_leaf<float>;
+
+    DEVICE void fetch(const struct scan_item *item, int warp, uint4 *tile)
+    {
+        scan_fetch<Aligned, lines>(item, warp, tile);
+    }
+    DEVICE void read(const struct scan_item *item, const uint4 *tile, words *samples)
+    {
+        scan_read<Aligned, lines>(item, tile, samples->x);
+    }
+    DEVICE void decode(enum scand_dtype form, words *samples, typename Sum::sample x[ORDER_LEAF])
+    {
+        leaf_pin(samples->x); /* else sums are spilled */
+        if constexpr (registers == 32)
+            leaf_convert_apart<false>(form, samples->x);
+        else
+            leaf_decode(form, samples->x);
+        leaf_from_f32<Sum>(samples->x, x);
+    }
+    DEVICE void write(const struct scan_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
+                      const typename Sum::sample x[ORDER_LEAF])
+    {
+        scan_write<Sum, Aligned>(plan, item, warp, stage, x);
+    }
+};
+
 #endif
