@@ -53,8 +53,9 @@ static void short_rows(const struct group *group)
  * may need other sums than those before it that have parts of the same rows. */
 static void rows_of_tiles(const struct group *group)
 {
-    static const uint64_t list[] = {256, 257, 273, 288, 300, 303, 305, 320, 337, 352, 353, 384, 385, 401, 449,  481,
-                                    500, 512, 513, 527, 528, 544, 561, 600, 641, 673, 700, 705, 768, 769, 1007, 1024};
+    static const uint64_t list[] = {256, 257, 273,  288,  300,  303,  305,  320,  337,  352,  353,  384,  385,  401,
+                                    449, 481, 500,  512,  513,  527,  528,  544,  561,  600,  641,  673,  700,  705,
+                                    768, 769, 1007, 1024, 1025, 1040, 1073, 1200, 1300, 1433, 1500, 1521, 1535, 1536};
     static const enum fill fills[] = {FILL_SPREAD, FILL_SPECIALS, FILL_ENDS, FILL_ZEROS, FILL_STEPS};
     const struct scan_rule rules[] = {
         rule_of("fb", INCLUSIVE, F2, D32, D32),  rule_of("bf", INCLUSIVE, F2, D32, D32),

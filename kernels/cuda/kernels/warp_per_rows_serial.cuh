@@ -1,6 +1,6 @@
 /*
- * Rows of at most two tiles, one right after the other in memory, sums of f32 samples of which a lane has one leaf at a
- * time. As in warp_per_row.cuh a warp takes as many rows as fill some tiles of lanes, but one tile after the other:
+ * Rows of at most three tiles, one right after the other in memory, sums of f32 samples of which a lane has one leaf at
+ * a time. As in warp_per_row.cuh a warp takes as many rows as fill some tiles of lanes, but one tile after the other:
  * samples stay in shared memory where they came to, and each pass goes through them once. A row may go on in the next
  * tile of lanes, so that few lanes have none: of 300 samples, 19 leaves, 5 rows take 95 of 96 lanes.
  *
@@ -67,12 +67,17 @@ DEVICE struct serial_leaf serial_leaf_of(const struct packed_rows &plan, const s
     return leaf;
 }
 
+/* Leaves that a pass meets in the first tile of order 1 of a row. */
+DEVICE int serial_split(const struct packed_rows &plan, bool backward)
+{
+    return backward ? (plan.leaves - 1) % ORDER_FAN + 1 : min(plan.leaves, ORDER_FAN);
+}
+
 /* Leaves that the pass meets before one in its tile of order 1. */
 DEVICE int serial_position(const struct packed_rows &plan, bool backward, const struct serial_leaf &leaf)
 {
-    const int beyond = plan.leaves - ORDER_FAN;
-    const int split = beyond <= 0 ? plan.leaves : backward ? beyond : ORDER_FAN;
-    return leaf.number - (leaf.number >= split ? split : 0);
+    const int beyond = leaf.number - serial_split(plan, backward);
+    return beyond < 0 ? leaf.number : beyond % ORDER_FAN;
 }
 
 /* The sample that a pass meets first, also of a leaf that there is not. */
@@ -100,6 +105,12 @@ template <class T> DEVICE T *serial_level(T *levels, int lane, int distance)
     return &levels[distance - 1 + lane - (WARP - distance)];
 }
 
+/* The total of the first tile of order 1 of a row of more than two, which the third one needs. */
+template <class T> DEVICE T *serial_first(T *levels)
+{
+    return &levels[ORDER_FAN - 1];
+}
+
 /* The network, where leaves of the tile of lanes before go on. */
 template <class Sum>
 DEVICE typename Sum::sum serial_network(typename Sum::sum sum, int position, typename Sum::sum *levels)
@@ -122,11 +133,12 @@ DEVICE typename Sum::sum serial_network(typename Sum::sum sum, int position, typ
 }
 
 /* Makes what the network would have left of a tile whose values came in f64, from its leaves. */
+template <bool Long>
 DEVICE void serial_levels_make(int number, int position, struct serial_met<sum_f2> *met, struct f2 *levels)
 {
-    const int lane = lane_index();
-    const double row = serial_upto(met), tile_before = lane_value(row, lane - position - 1);
-    const double upto = number > position ? row - tile_before : row;
+    const int lane = lane_index(), last = lane - position - 1; /* of the tile of order 1 before */
+    const double row = serial_upto(met), here = lane_value(row, last);
+    const double upto = number > position ? row - (Long && last < 0 ? f2_to_f64(*serial_first(levels)) : here) : row;
     met->prefix = by_f64_f2(upto);
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
@@ -140,9 +152,9 @@ DEVICE void serial_levels_make(int number, int position, struct serial_met<sum_f
 /* Replaces the samples of a tile by their values as serial_tile does, if that is exact in f64 and no row begins with
  * -0, which a sum would lose; returns the same in all lanes. What all lanes add up to is no more than the magnitudes of
  * 32 leaves, so that a sum over lanes serves for all rows. */
-template <int Kind>
-DEVICE bool serial_tile_in_f64(const struct packed_rows &plan, const struct stretch &pass,
-                               const struct serial_leaf &leaf, struct serial_met<sum_f2> *met)
+template <int Kind, bool Long>
+DEVICE bool serial_tile_in_f64(const struct packed_rows &plan, const struct stretch &pass, int tile,
+                               const struct serial_leaf &leaf, struct f2 *levels, struct serial_met<sum_f2> *met)
 {
     const struct stretch here = {pass.vectors, pass.first, false, false};
     const int lane = lane_index(), row_before = lane - leaf.number - 1;
@@ -175,6 +187,8 @@ DEVICE bool serial_tile_in_f64(const struct packed_rows &plan, const struct stre
         return false;
     met->range.most = fmaxf(met->range.most, high);
     serial_upto_set(met, upto);
+    if (Long && tile == 0 && lane == serial_split(plan, pass.backward) - 1)
+        *serial_first(levels) = by_f64_f2(upto);
     leaf_values_in_f64<Kind>(pass.backward, x, upto, total, samples);
     __syncwarp();
     if (pass.whole_vectors) {
@@ -190,34 +204,37 @@ DEVICE bool serial_tile_in_f64(const struct packed_rows &plan, const struct stre
 }
 
 /* The carry into a leaf; `before` are the prefixes of the tile of lanes before. */
-template <class Sum>
+template <class Sum, bool Long>
 DEVICE carry<Sum> serial_carry(const struct packed_rows &plan, int number, int position, typename Sum::sum prefix,
-                               typename Sum::sum before)
+                               typename Sum::sum before, typename Sum::sum *levels)
 {
     const int lane = lane_index();
     const typename Sum::sum sum = lane == WARP - 1 ? before : prefix;
     const carry<Sum> inner = carry_of<Sum>(lane_value(sum, lane - 1), position > 0);
     if (plan.leaves <= ORDER_FAN)
         return inner;
-    /* The total of the row's other tile is the prefix of the last leaf that the pass meets there. */
+    /* The total of the row's tile before is the prefix of the last leaf that the pass meets there. */
     const int last = lane - position - 1;
     const typename Sum::sum here = lane_value(prefix, last), there = lane_value(before, last);
-    return carry_join<Sum>(carry_of<Sum>(last < 0 ? there : here, number > position), inner);
+    typename Sum::sum outer = last < 0 ? there : here;
+    if (Long && number - position > ORDER_FAN)
+        outer = Sum::add(*serial_first(levels), outer);
+    return carry_join<Sum>(carry_of<Sum>(outer, number > position), inner);
 }
 
-template <class Sum, int Kind>
+template <class Sum, int Kind, bool Long>
 DEVICE void serial_tile(const struct packed_rows &plan, const struct stretch &pass, int tile, typename Sum::sum *levels,
                         struct serial_met<Sum> *met)
 {
     const struct serial_leaf leaf = serial_leaf_of(plan, pass, tile);
     if constexpr (std::is_same<held_sum<Sum>, sum_f64_as_f2>::value)
         if (met->exact) {
-            if (serial_tile_in_f64<Kind>(plan, pass, leaf, met))
+            if (serial_tile_in_f64<Kind, Long>(plan, pass, tile, leaf, levels, met))
                 return;
             met->exact = false;
             if (tile > 0) {
                 const struct serial_leaf before = serial_leaf_of(plan, pass, tile - 1);
-                serial_levels_make(before.number, serial_position(plan, pass.backward, before), met, levels);
+                serial_levels_make<Long>(before.number, serial_position(plan, pass.backward, before), met, levels);
             }
         }
     const int begin = serial_begin(pass, leaf), position = serial_position(plan, pass.backward, leaf);
@@ -232,8 +249,10 @@ DEVICE void serial_tile(const struct packed_rows &plan, const struct stretch &pa
     if (!Sum::has_identity && leaf.samples == 1)
         prefix = Sum::first(x[0]);
     prefix = serial_network<Sum>(prefix, position, levels);
-    leaf_values<Sum, false, Kind, false>(x, serial_carry<Sum>(plan, leaf.number, position, prefix, met->prefix),
-                                         ORDER_LEAF - 1);
+    if (Long && tile == 0 && lane_index() == serial_split(plan, pass.backward) - 1)
+        *serial_first(levels) = prefix;
+    leaf_values<Sum, false, Kind, false>(
+        x, serial_carry<Sum, Long>(plan, leaf.number, position, prefix, met->prefix, levels), ORDER_LEAF - 1);
     met->prefix = prefix;
     if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && leaf.number == 0)
         x[0] = Sum::value(Sum::zero());
@@ -243,7 +262,7 @@ DEVICE void serial_tile(const struct packed_rows &plan, const struct stretch &pa
 }
 
 /* The passes over a warp's rows. Of rows that take a tile of lanes each, none has to do with the one before. */
-template <class Sum, int Kind>
+template <class Sum, int Kind, bool Long>
 DEVICE void serial_passes(const struct packed_rows &plan, uint4 *vectors, int first, typename Sum::sum *levels)
 {
     const int tiles = (plan.rows_at_once * plan.leaves + WARP - 1) / WARP;
@@ -255,7 +274,7 @@ DEVICE void serial_passes(const struct packed_rows &plan, uint4 *vectors, int fi
         };
 #pragma unroll 1
         for (int t = 0; t < tiles; t++) {
-            serial_tile<Sum, Kind>(plan, pass, t, levels, &met);
+            serial_tile<Sum, Kind, Long>(plan, pass, t, levels, &met);
             if (plan.leaves == ORDER_FAN) {
                 met.range = {~0u, 0.0f};
                 met.exact = true;
@@ -277,7 +296,8 @@ DEVICE void serial_drain(const struct packed_rows &plan, uint64_t iteration, con
 /* Registers: as few as suffice without spilling any. An SM holds 28 warps then in f2, and 24 in f64. */
 template <class Sum> constexpr int serial_registers = sizeof(typename Sum::sample) == 8 ? 80 : 72;
 
-template <class Sum, int Kind>
+/* `Long`: for rows of three tiles, too. */
+template <class Sum, int Kind, bool Long>
 __global__ void REGISTERS((serial_registers<Sum>))
     warp_per_rows_serial_kernel(const __grid_constant__ struct packed_rows plan)
 {
@@ -294,7 +314,7 @@ __global__ void REGISTERS((serial_registers<Sum>))
         __pipeline_commit();
         __pipeline_wait_prior(0);
         __syncwarp();
-        serial_passes<Sum, Kind>(plan, vectors, word_in_line(source), (typename Sum::sum *)levels);
+        serial_passes<Sum, Kind, Long>(plan, vectors, word_in_line(source), (typename Sum::sum *)levels);
         serial_drain(plan, iteration, vectors);
         __syncwarp();
         iteration = next;

@@ -44,11 +44,9 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define ONE_TILE      FACT(30) /* sums that are not THREE_TILES: in f2, or exclusive in f64 */
 #define F2_SUMS       FACT(31) /* the accumulator f2 */
 #define ANY_GRIDS     FACT(32) /* device and rule are what clusters for order blocks of longer rows need */
-#define FULLER        FACT(33) /* rows that fill the lanes of several tiles better than those of one (is_fuller) */
-#define EXCLUSIVES    FACT(34)
-#define BOX_SUMS      FACT(35) /* select_is_box_sum */
-#define VECTORS       FACT(36) /* rows of f32 that begin with 16 bytes each */
-#define SHORT_SUMS    FACT(37) /* is_short_sum */
+#define EXCLUSIVES    FACT(33)
+#define BOX_SUMS      FACT(34) /* select_is_box_sum */
+#define SHORT_SUMS    FACT(35) /* is_short_sum */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -86,7 +84,7 @@ static const struct need {
     [SELECT_AFFINE]                      = {SCANS | AFFINE_MAPS,                                                 ANY},
     [SELECT_THREAD_PER_ROW]              = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN,                  4 * ORDER_LEAF},
     [SELECT_WARP_PER_ROWS]               = {EVEN_SUMS | F32 | PACKED,                                            ORDER_TILE},
-    [SELECT_WARP_PER_ROWS_SERIAL]        = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN | ONE_TILE,       2 * ORDER_TILE},
+    [SELECT_WARP_PER_ROWS_SERIAL]        = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN | ONE_TILE,       3 * ORDER_TILE},
     [SELECT_WARP_PER_ROW]                = {SUM_ROWS | ONE_AXIS,                                                 3 * ORDER_TILE},
     [SELECT_BLOCK_PER_ROW]               = {SUM_ROWS,                                                            ORDER_BLOCK},
     [SELECT_BLOCK_PER_ROW_SHORT]         = {SCANS | EVEN | SHORT_SUMS | SLOTS,                                   ORDER_BLOCK},
@@ -139,11 +137,9 @@ static const struct row {
      * WARP_PER_ROWS 0.59, 0.49, 0.84, 0.55, 0.73. Of whole leaves WARP_PER_ROWS is ahead: of 32 0.98. */
     PATH(THREAD_PER_ROW,               PART_LEAF,        64,     64,     64,     64,     64,     64,     64),
     /* In f2, where f64 is fast: of 32 samples 0.935, of 100 0.75, of 200 0.82, of 256 0.935, of 300 0.92, as WARP_PER_ROWS 0.87, 0.58, 0.57, 0.87, 0.43;
-     * of 500 0.90, of 600 0.73, of 700 0.875, of 768 0.91, as WARP_PER_ROW 0.73, 0.65, 0.74, 0.79. Of 800 0.74 and 0.82. */
-    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS | VECTORS, NONE,  768,   NONE,   NONE,    768,    768,   NONE),
-    /* In f2, of 100 samples 0.59, of 136 0.63, of 176 0.65, of 200 0.62; as WARP_PER_ROWS, where of 32 lanes 4 to 10 have no leaf, 0.55, 0.55, 0.58, 0.52.
-     * Else that is ahead: of 90 samples 0.54 and 0.51, of 112 0.75 and 0.70, of 128 0.87 and 0.74, of 144 0.71 and 0.69. */
-    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS | FULLER, 256,   256,    256,    256,    256,    256,    256),
+     * of 500 0.90, of 600 0.78, of 700 0.88, of 768 0.91, as WARP_PER_ROW 0.73, 0.65, 0.74, 0.79. Of rows that begin within 16 bytes, 129 0.62 and 0.40,
+     * 255 0.74 and 0.66; 511 0.755 and 0.64, 701 0.68 and 0.64. Of 800 0.79 and 0.82, of 1,000 0.89 and 0.895, of 1,024 0.92 and 0.94. */
+    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS,        NONE,    768,   NONE,   NONE,    768,    768,   NONE),
     /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as WARP_PER_ROW 0.42 / 0.55; of 300 0.39 / 0.61, as WARP_PER_ROW
      * 0.45 / 0.62. */
     PATH(WARP_PER_ROWS,                0,               256,    256,    256,    256,    256,    256,    256),
@@ -153,10 +149,14 @@ static const struct row {
     /* In f2, of 384 samples 0.92, as WARP_PER_ROW 0.87; of 400 0.76 and 0.89. */
     PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS,         384,    384,    384,    384,    384,    384,    384),
     PATH(WARP_PER_ROW,                 0,               512,    512,    512,    512,    512,    512,    512),
-    /* In f2 on an H100, of 544 samples 0.66, as WARP_PER_ROW in f2 alone 0.63; of 700 0.83 and 0.73; of 768 0.91 and 0.85; of 800 0.73 and 0.87. On an H200,
-     * where that takes f64 in place of f2, of 544 0.48 and 0.61, of 700 0.63 and 0.74, of 768 0.69 and 0.80. Exclusive sums, which do not, 0.64 of 700. */
-    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS,         768,   NONE,    768,    768,   NONE,   NONE,    768),
-    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS | EXCLUSIVES, 768, 768,  768,    768,    768,    768,    768),
+    /* In f2 on an H100, of 544 samples 0.66, as WARP_PER_ROW in f2 alone 0.63; of 700 0.83 and 0.73; of 768 0.91 and 0.85; of 800 0.73 and 0.87. */
+    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS,         768,    768,    768,    768,    768,    768,    768),
+    /* Exclusive sums, for which that takes no f64: of 800 samples 0.78, of 1,000 0.89, of 1,024 0.92, as WARP_PER_ROW 0.69, 0.77, 0.86; but of 1,001 0.69 and
+     * 0.70. */
+    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS | EXCLUSIVES, NONE, 1536, NONE, NONE,    1536,   1536,   NONE),
+    PATH(WARP_PER_ROW,                 0,              1024,   1024,   1024,   1024,   1024,   1024,   1024),
+    /* Of 1,025 samples 0.485, of 1,200 0.78, of 1,201 0.56, of 1,500 0.90, of 1,501 0.71, of 1,536 0.91, as WARP_PER_ROW 0.44, 0.605, 0.51, 0.69, 0.65, 0.74. */
+    PATH(WARP_PER_ROWS_SERIAL,         F2_SUMS,        NONE,   1536,   NONE,   NONE,   1536,   1536,   NONE),
     /* Rows of 500 samples after headers 0.90 / 0.86 / 0.70, as BLOCK_PER_ROW 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.92 / 0.71, as BLOCK_PER_ROW 0.82 / 0.77 / 0.56.
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(WARP_PER_ROW,                 0,              1536,   1536,   1536,   1536,   1536,   1536,   1536),
@@ -299,17 +299,6 @@ static uint64_t facts_of_rule(const struct scan_rule *rule)
     return facts | (rule->pass_count > 1 ? TWO_PASSES : 0);
 }
 
-/* True when a warp has more rows for each tile of lanes if it takes several tiles of them and not one: by an eighth at
- * least, or by a quarter where rows are whole leaves, which a warp of one tile reads faster. */
-static bool is_fuller(uint64_t length)
-{
-    if (length == 0 || length > ORDER_TILE)
-        return false;
-    const int leaves = (int)((length + ORDER_LEAF - 1) / ORDER_LEAF), rows = scan_serial_rows(leaves);
-    const int parts = length % ORDER_LEAF ? 8 : 4;
-    return parts * rows >= (parts + 1) * (ORDER_FAN / leaves) * (int)scan_groups((uint64_t)(rows * leaves));
-}
-
 static uint64_t facts_of_layout(const struct scan_plan *plan)
 {
     const bool packed_in = scan_side_is_packed(plan, &plan->input, codec_bytes(plan->input_form));
@@ -318,8 +307,6 @@ static uint64_t facts_of_layout(const struct scan_plan *plan)
     facts |= plan->blocks > 1 ? BLOCKS : 0;
     facts |= plan->input.access == ACCESS_VEC16 && plan->output.access == ACCESS_VEC16 ? SLOTS : 0;
     facts |= plan->outer_rank == 1 ? ONE_AXIS : 0;
-    facts |= is_fuller(plan->length) ? FULLER : 0;
-    facts |= ((uintptr_t)plan->input.base | plan->length * sizeof(float)) % VEC16_BYTES == 0 ? VECTORS : 0;
     facts |= packed_in ? PACKED_IN : 0;
     facts |= packed_in && packed_out ? PACKED : 0;
     facts |= ((uintptr_t)plan->input.base ^ (uintptr_t)plan->output.base) % VEC16_BYTES == 0 ? IN_STEP : 0;
