@@ -82,7 +82,8 @@ DEVICE void stretch_write_across(const struct stretch &pass, int begin, int samp
                                  int last_lane)
 {
     const int shift = stretch_shift(pass, begin), end = shift + samples, last = ORDER_LEAF - 1;
-    const bool by_one = shift & 1, by_two = shift & 2, shared = Keep && lane_index() == last_lane && samples > 0;
+    const bool by_one = shift & 1, by_two = shift & 2, ends_inside = samples > 0 && end % 4 > 0;
+    const bool shared = Keep && lane_index() == last_lane && ends_inside; /* else there may be no such vector */
     float once[ORDER_LEAF + 1], to[ORDER_LEAF + 4];
     uint4 kept = {};
     if (shared)
