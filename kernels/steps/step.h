@@ -171,7 +171,7 @@ extern step_launch *const step_launches[];
 
 CODEC_INLINE struct step_tile step_tile_at(const struct step_tiles *tiles, uint64_t number)
 {
-    const uint64_t group = number / tiles->per_row, part = number % tiles->per_row;
+    const uint64_t group = number / tiles->per_row, part = number - group * tiles->per_row;
     struct step_tile tile;
     tile.first_row = tiles->first + group * tiles->tiling.rows;
     const uint64_t left = tiles->first + tiles->count - tile.first_row;
@@ -192,14 +192,20 @@ CODEC_INLINE const uint64_t *step_offsets(const struct step_rows *rows)
 #endif
 }
 
-/* Element 0 of a row. */
+/* Element 0 of a row. Unrolled, the loop would be half of many a kernel. */
 CODEC_INLINE char *step_row(const struct step_rows *rows, const struct step_operand *operand, uint64_t row)
 {
     char *at = operand->origin;
     if (operand->on_line)
         return at + (int64_t)step_offsets(rows)[row] * operand->stride;
-    for (uint32_t k = rows->outer_rank; k-- > 1; row /= rows->outer_shape[k])
-        at += (int64_t)(row % rows->outer_shape[k]) * operand->outer_strides[k];
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+    for (uint32_t k = rows->outer_rank; k-- > 1;) {
+        const uint64_t next = row / rows->outer_shape[k];
+        at += (int64_t)(row - next * rows->outer_shape[k]) * operand->outer_strides[k];
+        row = next;
+    }
     return rows->outer_rank > 0 ? at + (int64_t)row * operand->outer_strides[0] : at;
 }
 

@@ -1,6 +1,5 @@
-#include "step.h"
+#include "kernels/steps/step.h"
 
-extern "C" {
 #define X(NAME) step_launch NAME##_launch;
 STEP_KERNELS(X)
 #undef X
@@ -10,4 +9,3 @@ step_launch *const step_launches[] = {
     STEP_KERNELS(X)
 #undef X
 };
-}
