@@ -68,7 +68,7 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
     carry<Sum> leaf = group_before<Sum, Backward>(sum, group_last<Sum>(leaves));
     __syncthreads();
     if (warp == 0)
-        tiles_scan<Sum, Backward>(shared, tiles, outside);
+        tiles_scan<Sum, Backward>(shared, tiles, outside, sum_level<Sum, sum_by_f64<Sum>>());
     __syncthreads();
     if (outside.total_wanted())
         return;

@@ -79,8 +79,8 @@ DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *ite
             return;
         }
     char *target = Aligned ? (char *)__builtin_assume_aligned(item->output, VEC16_BYTES) : item->output;
-    tile_write<Sum::stage_vectors, !Aligned && scan_registers<Sum, Aligned> == 32>(stage, target, item->length, warp,
-                                                                                   &results);
+    tile_write<Sum::stage_vectors, !Aligned && scan_registers<Sum, Aligned> == 32, !Sum::has_identity>(
+        stage, target, item->length, warp, &results);
 }
 
 /* The moves and conversions of samples of 4 bytes by block_per_row. */

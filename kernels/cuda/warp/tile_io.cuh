@@ -307,8 +307,8 @@ DEVICE void packed_drain_edges(float *vectors, int shift, int count, const float
 }
 
 /* Writes vectors `begin`, 0 or 1, to `end` of a stage of `Slots` vectors to device memory, where vector 0 has its place
- * at `target`. */
-template <int Slots> DEVICE void drain_vectors(const uint4 *stage, char *target, int begin, int end)
+ * at `target`; `Whole`: to the last one. */
+template <int Slots, bool Whole = false> DEVICE void drain_vectors(const uint4 *stage, char *target, int begin, int end)
 {
     const int lane = lane_index();
     const uint4 *source = stage + swizzle(lane);
@@ -316,7 +316,7 @@ template <int Slots> DEVICE void drain_vectors(const uint4 *stage, char *target,
     __builtin_assume(__isGlobal(vec16));
 #pragma unroll
     for (int k = 0; k < Slots; k += WARP)
-        if (k + lane < end && (k > 0 || lane >= begin))
+        if ((Whole || k + lane < end) && (k > 0 || lane >= begin))
             *(uint4 *)(vec16 + k * VEC16_BYTES) = source[k];
 }
 
@@ -414,10 +414,25 @@ DEVICE void tile_write_ends(float *target, int shift, int count, const float x[O
     }
 }
 
+/* Writes the vectors of a whole tile, as tile_write does, from vector `begin` on. */
+template <int Slots> DEVICE void tile_write_whole(uint4 *stage, char *target, int begin, const float x[ORDER_LEAF])
+{
+    const int leaves = Slots / 4;
+    const unsigned lane = lane_index();
+#pragma unroll
+    for (int round = 0; round < WARP / leaves; round++) {
+        if (lane / leaves == round)
+            leaf_write(stage, lane % leaves, x);
+        __syncwarp();
+        drain_vectors<Slots, true>(stage, target + round * Slots * VEC16_BYTES, round == 0 ? begin : 0, Slots);
+        __syncwarp();
+    }
+}
+
 /* Writes a warp's tile of an order block of `length` f32 results by way of `Slots` vectors, as many leaves at a time as
  * fit. `Single`: in words where they do not begin with a vector, as f2 has no instructions to spare; else results move
- * between lanes. */
-template <int Slots, bool Single = false>
+ * between lanes. `Apart`: whole tiles have a code of their own, which asks nothing for each vector. */
+template <int Slots, bool Single = false, bool Apart = false>
 DEVICE void tile_write(uint4 *stage, char *target, int length, int warp, struct held_leaf<float> *results)
 {
     const int leaves = Slots / 4, count = tile_samples(length, warp);
@@ -429,6 +444,10 @@ DEVICE void tile_write(uint4 *stage, char *target, int length, int warp, struct 
         tiles_shift_up<1>(results, shift, NULL);
     }
     target -= shift * 4;
+    if (Apart && !Single && count == ORDER_TILE) {
+        tile_write_whole<Slots>(stage, target, shift > 0, results->x);
+        return;
+    }
 #pragma unroll
     for (int round = 0; round < WARP / leaves; round++) {
         char *to = target + round * Slots * VEC16_BYTES;
