@@ -63,7 +63,7 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
         bytes += sums * sizeof(double);
     const struct scan_plan plan = scan_plan_of(rows, 0, count);
     bytes = std::max(bytes, scan_columns_direct_workspace_bytes(rule, &plan));
-    return select_is_box_sum(rule) ? std::max(bytes, scan_columns_tma_workspace_bytes(rule, &plan)) : bytes;
+    return select_is_box_rule(rule) ? std::max(bytes, scan_columns_tma_workspace_bytes(rule, &plan)) : bytes;
 }
 
 /* The workspace of rows: for ragged ones as much as all of them need in either way, or the longest alone. */

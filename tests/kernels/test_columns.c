@@ -109,6 +109,8 @@ static void boxed_columns(const struct group *group)
         struct scan_case short_c = short_boxed_case(i + i / 2, pass, SCAND_ACCUMULATOR_F32, list[i][0], list[i][1]);
         check(group, &c);
         check(group, &short_c);
+        c.rule.op = SCAND_OPERATOR_PROD + i % 3;
+        check(group, &c);
     }
 }
 
@@ -130,6 +132,8 @@ static void more_boxed_columns(const struct group *group)
         struct scan_case short_c = short_boxed_case(i + 1, list[i].passes, list[i].accumulator, length, columns);
         check(group, &c);
         check(group, &short_c);
+        c.rule.op = SCAND_OPERATOR_MAX + i % 2;
+        check(group, &c);
     }
 }
 

@@ -291,6 +291,13 @@ static void many_columns(void)
     PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .input = F16, .output = F16, .input_at = 8);
     PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .input = F16);
     PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .input = I16, .output = I16);
+    PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .op = MAX);
+    PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .op = SCAND_OPERATOR_MIN,
+         .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .op = SCAND_OPERATOR_PROD);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .op = SCAND_OPERATOR_PROD,
+         .accumulator = IN_F64);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .op = MAX, .input = F16, .output = F16);
     PATH(COLUMNS_DIRECT, .length = 3584, .columns = true, .many = true);
     PATH(COLUMNS_TMA, .length = 3585, .columns = true, .many = true);
     PATH(COLUMNS_DIRECT, .length = 511, .columns = true, .many = true, .one_pass = true);

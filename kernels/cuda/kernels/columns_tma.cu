@@ -20,10 +20,23 @@ template <class Accumulator, class Word> static constexpr struct kernels kernels
             sizeof(tma_totals_smem<Sum>), sizeof(tma_smem<Sum>)};
 }
 
-/* Kernels of words of 4 bytes, then of 2. */
-static const struct kernels list[] = {kernels_by<sum_f32, float>(),    kernels_by<sum_f64, float>(),
-                                      kernels_by<sum_f2, float>(),     kernels_by<sum_f32, uint16_t>(),
-                                      kernels_by<sum_f64, uint16_t>(), kernels_by<sum_f2, uint16_t>()};
+/* Kernels of sums of words of 4 bytes, then of 2; then of the other operators of numbers, in f32. */
+static const struct kernels list[] = {kernels_by<sum_f32, float>(),
+                                      kernels_by<sum_f64, float>(),
+                                      kernels_by<sum_f2, float>(),
+                                      kernels_by<sum_f32, uint16_t>(),
+                                      kernels_by<sum_f64, uint16_t>(),
+                                      kernels_by<sum_f2, uint16_t>(),
+                                      kernels_by<any_real<float, SCAND_OPERATOR_PROD>, float>(),
+                                      kernels_by<any_real<float, SCAND_OPERATOR_MAX>, float>(),
+                                      kernels_by<any_real<float, SCAND_OPERATOR_MIN>, float>()};
+
+static const struct kernels *kernels_of(const struct scan_rule *rule)
+{
+    if (rule->op != SCAND_OPERATOR_SUM)
+        return &list[6 + (int)rule->op - SCAND_OPERATOR_PROD];
+    return &list[scan_float_number(rule->accumulator) + (codec_bytes(rule->input) == 2 ? 3 : 0)];
+}
 
 cudaError_t scan_columns_tma_load(struct scan_device *device)
 {
@@ -129,7 +142,6 @@ cudaError_t scan_columns_tma(const struct scan_call *call)
         error =
             cudaMemsetAsync(plan.states[plan.pass_count - 1], 0, state_bytes(rule, scan) + sizeof(unsigned), stream);
     if (!error)
-        error = launch(&list[scan_float_number(rule->accumulator) + (codec_bytes(rule->input) == 2 ? 3 : 0)], grid,
-                       plan.pass_count > 1, arguments, stream);
+        error = launch(kernels_of(rule), grid, plan.pass_count > 1, arguments, stream);
     return scan_launched(error);
 }

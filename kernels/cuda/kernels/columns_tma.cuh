@@ -1,7 +1,7 @@
 /*
- * Scans along an axis that is not the innermost one: sums of f32 samples, 4-byte forms, f16 and bf16, of columns that
- * lie side by side in memory where tensor maps can describe them, of an order block at most. TMA moves tiles of tensors
- * then.
+ * Scans along an axis that is not the innermost one: sums of f32 samples, 4-byte forms, f16 and bf16, and other
+ * operators of f32 and these forms, of columns that lie side by side in memory where tensor maps can describe them, of
+ * an order block at most. TMA moves tiles of tensors then.
  *
  * A strip is 64 columns, two to a lane, and an item a tile of a strip. A thread block holds an item in registers, one
  * or two leaves to a warp, from its only read to its only write; so the next item has shared memory to come to
@@ -36,8 +36,8 @@
 #define TMA_LINE    (TMA_COLUMNS + 1) /* sums: no bank conflicts along columns nor along leaves */
 #define TMA_RING    3                 /* leaves of a warp on their way where only totals are wanted */
 
-/* Sums of samples that lie in memory as a Word of 4 or 2 bytes, and how the warps of a thread block, which is all that
- * an SM has, share an item. More warps have registers enough where sums are wider than words. */
+/* An operator of samples that lie in memory as a Word of 4 or 2 bytes, and how the warps of a thread block, which is
+ * all that an SM has, share an item. More warps have registers enough where sums are wider than words. */
 template <class Accumulator, class Word> struct tma_rule : Accumulator {
     using word = Word;
     static const int warps = sizeof(Word) == 2 && sizeof(typename Accumulator::sum) == 8 ? 32 : 16;

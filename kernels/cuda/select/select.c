@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/select/instance.h"
 #include "kernels/order1/dtypes.h"
+#include "kernels/order1/operators.h"
 #include "kernels/order1/order.h"
 
 #define X(NAME, WORD, LAUNCHER) WORD,
@@ -45,7 +46,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define F2_SUMS       FACT(31) /* the accumulator f2 */
 #define ANY_GRIDS     FACT(32) /* device and rule are what clusters for order blocks of longer rows need */
 #define EXCLUSIVES    FACT(33)
-#define BOX_SUMS      FACT(34) /* select_is_box_sum */
+#define BOX_RULE      FACT(34) /* select_is_box_rule */
 #define SHORT_SUMS    FACT(35) /* is_short_sum */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
@@ -88,7 +89,7 @@ static const struct need {
     [SELECT_WARP_PER_ROW]                = {SUM_ROWS | ONE_AXIS,                                                 3 * ORDER_TILE},
     [SELECT_BLOCK_PER_ROW]               = {SUM_ROWS,                                                            ORDER_BLOCK},
     [SELECT_BLOCK_PER_ROW_SHORT]         = {SCANS | EVEN | SHORT_SUMS | SLOTS,                                   ORDER_BLOCK},
-    [SELECT_COLUMNS_TMA]                 = {SCANS | EVEN | BOX_SUMS | COLUMNS | FLOAT_BETWEEN | MAPS,            ORDER_BLOCK},
+    [SELECT_COLUMNS_TMA]                 = {SCANS | EVEN | BOX_RULE | COLUMNS | FLOAT_BETWEEN | MAPS,            ORDER_BLOCK},
     [SELECT_COLUMNS_DIRECT]              = {SCANS | EVEN | COLUMNS | TILES_COUNTED,                              ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
     [SELECT_CLUSTER_PER_ROW]             = {SCANS | EVEN | SLOTS | CLUSTERS,                                     16 * ORDER_BLOCK},
     [SELECT_GRID_PER_ROW_ONE_LAUNCH]     = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | ONE_READ,          ANY},
@@ -227,11 +228,15 @@ static bool is_wide(const struct scan_rule *rule)
     return rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
 }
 
+static bool is_whole(const struct scan_rule *rule)
+{
+    return (rule->kind == SCAND_KIND_INCLUSIVE || rule->kind == SCAND_KIND_EXCLUSIVE) && !rule->demean;
+}
+
 /* True for sums of whole samples, with no f64 between passes in f2. */
 static bool is_plain_sum(const struct scan_rule *rule)
 {
-    const bool whole = rule->kind == SCAND_KIND_INCLUSIVE || rule->kind == SCAND_KIND_EXCLUSIVE;
-    return rule->op == SCAND_OPERATOR_SUM && whole && !rule->demean &&
+    return rule->op == SCAND_OPERATOR_SUM && is_whole(rule) &&
            (rule->accumulator != SCAND_ACCUMULATOR_F2 || !is_wide(rule));
 }
 
@@ -240,9 +245,12 @@ bool select_is_sum(const struct scan_rule *rule)
     return is_plain_sum(rule) && is_form(rule->input) && is_form(rule->output);
 }
 
-bool select_is_box_sum(const struct scan_rule *rule)
+bool select_is_box_rule(const struct scan_rule *rule)
 {
-    return select_is_sum(rule) || (is_plain_sum(rule) && is_short_form(rule->input) && is_short_form(rule->output));
+    const bool in_f32 =
+        OPERATOR_COMPARES(rule->op) || (rule->op == SCAND_OPERATOR_PROD && rule->accumulator == SCAND_ACCUMULATOR_F32);
+    return select_is_sum(rule) || (is_plain_sum(rule) && is_short_form(rule->input) && is_short_form(rule->output)) ||
+           (in_f32 && is_whole(rule) && is_form(rule->input) && is_form(rule->output));
 }
 
 /* True for sums of samples of 2 bytes that become f32, to such results. */
@@ -288,7 +296,7 @@ static uint64_t facts_of_rule(const struct scan_rule *rule)
     uint64_t facts = rule->operation == SCAND_OPERATION_REDUCE ? REDUCED : SCANS;
     facts |= rule->op == SCAND_OPERATOR_AFFINE ? AFFINE_MAPS : JOINED;
     facts |= select_is_sum(rule) ? SUMS : 0;
-    facts |= select_is_box_sum(rule) ? BOX_SUMS : 0;
+    facts |= select_is_box_rule(rule) ? BOX_RULE : 0;
     facts |= is_short_sum(rule) ? SHORT_SUMS : 0;
     facts |= rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32 ? F32 : 0;
     facts |= !is_wide(rule) || rule->accumulator == SCAND_ACCUMULATOR_F32 ? FLOAT_BETWEEN : 0;

@@ -94,8 +94,9 @@ struct select_device select_device_as(const struct select_device *device, int ca
  * passes in f2. */
 bool select_is_sum(const struct scan_rule *rule);
 
-/* True for rules of select_is_sum, and for sums from f16 or bf16 to f16 or bf16: those that columns_tma knows. */
-bool select_is_box_sum(const struct scan_rule *rule);
+/* True for rules that columns_tma knows: those of select_is_sum, sums from f16 or bf16 to f16 or bf16, and other
+ * operators of numbers in f32. */
+bool select_is_box_rule(const struct scan_rule *rule);
 
 /*
  * The launch that `count` of these rows may share with other small jobs (cuda/exchange/batch.cuh): scans, affine scans
