@@ -167,6 +167,9 @@ DEVICE bool direct_pass(const struct direct_plan &plan, const struct direct_item
     direct_totals<Sum, Backward>(plan, item, held, smem);
     __pipeline_wait_prior(0);
     const bool polled = __syncthreads_and(direct_polled<Sum, Backward>(plan, item, pass, smem));
+    const bool last = pass == plan.any.scan.totals_pass || pass + 1 == plan.any.scan.pass_count;
+    if (direct_calls<Sum> && last && threadIdx.x < WARP)
+        direct_seldom<Sum, direct_tell<Sum>>(plan, (int)(item - smem->items) ^ 1, smem);
     direct_carries<Sum, Backward>(plan, item, pass, polled, smem);
     __syncthreads();
     if (pass == plan.any.scan.totals_pass)
@@ -382,7 +385,7 @@ __global__ void __launch_bounds__(DIRECT_THREADS, DIRECT_RESIDENT)
         direct_read<Narrow>(plan, item, smem.columns[slot], &smem, &held);
         if (direct_passes<Narrow, Wide>(plan, item, &held, &smem))
             direct_write<Narrow>(plan, item, smem.columns[slot], &held);
-        if (threadIdx.x < WARP)
+        if (!direct_calls<Narrow> && threadIdx.x < WARP)
             direct_tell<Narrow>(plan, slot ^ 1, &smem);
         __syncthreads();
     }

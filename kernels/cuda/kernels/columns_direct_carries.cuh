@@ -232,7 +232,7 @@ DEVICE void direct_look_back(const struct direct_plan &plan, const struct direct
 /* Publishes the totals of a tile, of which there is nothing else to find. By a warp. */
 template <class Sum, bool Backward>
 DEVICE void direct_publish(const struct direct_plan &plan, const struct direct_item *item, int pass,
-                           const direct_smem<Sum> *smem)
+                           direct_smem<Sum> *smem)
 {
     const typename Sum::sum total = direct_join<Sum>(
         [&](int c, int i) { return smem->sums[Backward ? i : max(item->leaves - 1 - i, 0)][c]; }, item->leaves);
@@ -300,15 +300,15 @@ DEVICE void direct_carries(const struct direct_plan &plan, const struct direct_i
     if (pass != plan.any.scan.totals_pass)
         direct_network<Sum, Backward>(plan, item, pass, smem);
     else if (last_warp)
-        direct_publish<Sum, Backward>(plan, item, pass, smem);
+        direct_seldom<Sum, direct_publish<Sum, Backward>>(plan, item, pass, smem);
     if (plan.levels > 1)
-        direct_above<Sum, Backward>(plan, item, pass, smem);
+        direct_seldom<Sum, direct_above<Sum, Backward>>(plan, item, pass, smem);
     if (!polled) {
-        direct_poll_again<Sum, Backward>(plan, item, pass, smem);
+        direct_seldom<Sum, direct_poll_again<Sum, Backward>>(plan, item, pass, smem);
         __syncthreads();
     }
     if (last_warp && pass != plan.any.scan.totals_pass)
-        direct_look_back<Sum, Backward>(plan, item, smem);
+        direct_seldom<Sum, direct_look_back<Sum, Backward>>(plan, item, smem);
 }
 
 /* The carry into a leaf. */

@@ -45,6 +45,25 @@ struct direct_plan {
     uint64_t whole;             /* with integers this */
 };
 
+/* True where what a warp does for all, or what few columns need, is a function of its own: inlined, it would have all
+ * threads spill samples. With one leaf a thread, and with integers, a call takes longer. */
+template <class Sum> constexpr bool direct_calls = std::is_same<typename Sum::sample, float>::value;
+
+template <auto Work, class... Arguments>
+static __device__ __noinline__ void direct_apart(const struct direct_plan &plan, Arguments... arguments)
+{
+    Work(plan, arguments...);
+}
+
+template <class Sum, auto Work, class... Arguments>
+DEVICE void direct_seldom(const struct direct_plan &plan, Arguments... arguments)
+{
+    if constexpr (direct_calls<Sum>)
+        direct_apart<Work>(plan, arguments...);
+    else
+        Work(plan, arguments...);
+}
+
 /* A tile of a strip. */
 struct direct_item {
     unsigned strip, tile;
