@@ -293,6 +293,24 @@ class MemoryQuota(PackageTest):
         self.assertEqual(scand.scan(x, client=client, out=x)[8, -1], 1 << 18)
 
 
+class DeviceMemory(PackageTest):
+    options = ("--device-memory", "8M")
+
+    def test_what_others_give_back_is_waited_for(self):
+        client = scand.Client(patience_s=60)
+        self.addCleanup(client.close)
+        first = scand.device_empty((6, 1 << 18), "f4")
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            second = pool.submit(scand.device_empty, (6, 1 << 18), "f4", client=client)
+            with self.assertRaises(concurrent.futures.TimeoutError):
+                second.result(0.2)
+            del first
+            scand.trim()
+            self.assertEqual(second.result(60).shape, (6, 1 << 18))
+        with self.assertRaisesRegex(scand.ForbiddenError, "8388608 that scand may take are taken; start scand with a larger"):
+            scand.device_empty((9, 1 << 18), "f4", client=client)
+
+
 class Drain(unittest.TestCase):
     def test_the_next_daemon(self):
         """Jobs that a daemon refuses since it is about to stop are the next daemon's; without one they end."""

@@ -15,11 +15,12 @@ static int check_new_buffer(struct call *call, const char *method, uint64_t size
     if (size_bytes == 0 || size_bytes > most_bytes)
         return error_set(&call->error, -EINVAL, "%s: \"size\" is %" PRIu64 " bytes; allowed: 1 to %" PRIu64, method,
                          size_bytes, most_bytes);
-    if (call->client->buffer_count >= LIMIT_CLIENT_BUFFERS)
-        return error_set(&call->error, -EDQUOT,
-                         "%s: this connection has %d buffers, as many as are allowed; release some", method,
-                         LIMIT_CLIENT_BUFFERS);
-    return 0;
+    if (call->client->buffer_count < LIMIT_CLIENT_BUFFERS)
+        return 0;
+    error_set(&call->error, -EDQUOT, "%s: this connection has %d buffers, as many as are allowed; release some", method,
+              LIMIT_CLIENT_BUFFERS);
+    call->error.retry_ms = RETRY_MS;
+    return -EDQUOT;
 }
 
 /* Returns the device where most memory is free. */

@@ -240,8 +240,9 @@ static int device_refuses(int code, uint64_t size_bytes, struct device *device, 
                          size_bytes);
     return error_set(error, code,
                      "buffer.create: no %" PRIu64 " bytes of device memory: %" PRIu64 " of %" PRIu64
-                     " that scand may take are taken; release buffers, or start scand with a larger --device-memory",
-                     size_bytes, device->ops->memory_used_bytes(device), device->info.memory_limit_bytes);
+                     " that scand may take are taken; %sstart scand with a larger --device-memory",
+                     size_bytes, device->ops->memory_used_bytes(device), device->info.memory_limit_bytes,
+                     size_bytes > device->info.memory_limit_bytes ? "" : "release buffers, or ");
 }
 
 static int prepare_device(struct buffer *buffer, struct error *error)

@@ -313,6 +313,13 @@ static int buffer_publish(struct client *client, uint32_t msgid, struct buffer *
     return 0;
 }
 
+/* True where others may give back what a buffer that could not be prepared lacks: no device has more than its limit. */
+static bool is_worth_a_wait(const struct buffer *buffer, int status)
+{
+    return status == -EAGAIN ||
+           (status == -EDQUOT && buffer->device && buffer->span.size_bytes <= buffer->device->info.memory_limit_bytes);
+}
+
 /* Ends preparation: the client gets its buffer, or the reason why not. */
 static void buffer_prepared(struct service *service, struct client *client, uint32_t msgid, struct buffer *buffer,
                             int status, struct error *error)
@@ -324,7 +331,7 @@ static void buffer_prepared(struct service *service, struct client *client, uint
     client_descriptors_return(service, buffer->user, buffer->lent_fds);
     if (buffer->source != BUFFER_FILE)
         drop_descriptors(service, buffer);
-    if (status == -EAGAIN)
+    if (is_worth_a_wait(buffer, status))
         error->retry_ms = RETRY_MS;
     if (!status)
         status = client->connection ? buffer_publish(client, msgid, buffer, error) : -ECANCELED;
