@@ -257,7 +257,9 @@ DEVICE void direct_network(const struct direct_plan &plan, const struct direct_i
 #pragma unroll
         for (int i = 0; i < each; i++)
             prefixes[i] = lane < leaves ? smem->sums[lane][first + i] : Sum::identity();
-        kogge_stone<Sum, Backward, each>(prefixes, [&](int) { return last; });
+        /* Else f64 spills a register. */
+        kogge_stone<Sum, Backward, each, std::is_same<typename Sum::sum, double>::value>(prefixes,
+                                                                                         [&](int) { return last; });
         __syncwarp();
         if (lane < leaves && after >= 0 && after < leaves)
 #pragma unroll

@@ -17,13 +17,13 @@ template <class Sum> DEVICE int group_last(int members)
 }
 
 /* One step of the network: a member of a group joins what the one `distance` before it has. `last` is the last member.
- */
-template <class Sum, bool Backward>
+ * `Chosen`: sums are added in any case, and chosen from then. That takes longer, but no predicate all the while. */
+template <class Sum, bool Backward, bool Chosen = false>
 DEVICE typename Sum::sum kogge_stone_step(typename Sum::sum total, int distance, int last)
 {
     typename Sum::sum before;
     bool there = lane_before<Backward>(total, &before, distance, last);
-    return sum_join<Sum>(there, before, total);
+    return Chosen ? sum_choose<Sum>(there, Sum::add(before, total), total) : sum_join<Sum>(there, before, total);
 }
 
 /* The network over the members of a group, one per lane: totals to inclusive prefixes. `Early`: steps that reach beyond
@@ -42,14 +42,14 @@ DEVICE typename Sum::sum group_scan(typename Sum::sum total, int last)
 
 /* The Kogge-Stone network over `Count` groups side by side: while one group waits for a shuffle, there are the others'
  * instructions. last(t) is the last member of group t. */
-template <class Sum, bool Backward, int Count, class Last>
+template <class Sum, bool Backward, int Count, bool Chosen = false, class Last>
 DEVICE void kogge_stone(typename Sum::sum sums[Count], Last last)
 {
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2)
 #pragma unroll
         for (int t = 0; t < Count; t++)
-            sums[t] = kogge_stone_step<Sum, Backward>(sums[t], distance, last(t));
+            sums[t] = kogge_stone_step<Sum, Backward, Chosen>(sums[t], distance, last(t));
 }
 
 /* The network in a loop, of as many steps as the first `members` lanes need: each step is there once. */
