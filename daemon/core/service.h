@@ -147,7 +147,8 @@ struct service {
     struct stock waiting_fds, unread_fds; /* descriptors of all clients, in messages that wait and in unsent answers */
     uint64_t unread_bytes;                /* unsent bytes of all clients */
     struct turns turns;
-    struct user *touching; /* user whose memory the loop may be touching; NULL: it is at no user's (trust.h) */
+    bool touches;                         /* the loop may be touching memory of a user's (trust.h), */
+    uid_t touching;                       /* of this one; no pointer, as the supervisor reads it and trusts no worker */
     struct ended_unit units[ENDED_UNITS]; /* the latest of helpers and readers, by queues (trust.h) */
     struct client *clients;
     uint64_t began_us;

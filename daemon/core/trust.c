@@ -6,7 +6,8 @@
  * taken long before: they may be innocent. */
 void trust_begin(struct service *service, struct user *user)
 {
-    service->touching = user;
+    service->touches = true;
+    service->touching = user->uid;
     if (user->suspected)
         (void)service->ops->slept(service->context);
 }
@@ -51,7 +52,7 @@ bool trust_excuses(const struct service *service, const struct user *user, uint6
 
 bool trust_end(struct service *service, struct user *user, uint64_t took_us)
 {
-    service->touching = NULL;
+    service->touches = false;
     if (took_us < LIMIT_SLEEP_US || user->distrusted)
         return false;
     const uint64_t now_us = service->ops->now_us(service->context);
@@ -73,6 +74,6 @@ bool trust_is_lost(const struct client *client)
 
 void trust_accuse(struct service *service)
 {
-    if (service->touching)
-        user_distrust(&service->users, service->touching->uid);
+    if (service->touches)
+        user_distrust(&service->users, service->touching);
 }

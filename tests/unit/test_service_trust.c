@@ -22,11 +22,11 @@ static bool take(uid_t uid, uint64_t us, uint64_t sleeps)
 {
     struct user *user = user_of(uid);
     trust_begin(&rig.service, user);
-    CHECK(rig.service.touching == user);
+    CHECK(rig.service.touches && rig.service.touching == uid);
     rig.now_us += us;
     rig.sleeps += sleeps;
     const bool lost = trust_end(&rig.service, user, us);
-    CHECK(rig.service.touching == NULL);
+    CHECK(!rig.service.touches);
     return lost;
 }
 

@@ -138,6 +138,14 @@ static bool set_up_emptied(struct attacker *self, struct line *line)
     return line->buffers[0] > 0;
 }
 
+/* Asks for a forward pass over rows, in place. */
+static bool ask_scan(struct line *line, struct msg_tensor rows)
+{
+    const struct msg_job_submit_params job = {
+        .input = rows, .output = rows, .axis = 1, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
+    return line_ask(line, METHOD_job_submit, &msg_job_submit_params_type, &job, NULL, 0);
+}
+
 /* A row in as many pages as it has samples. */
 static bool ask_emptied(struct attacker *self, struct line *line)
 {
@@ -146,10 +154,8 @@ static bool ask_emptied(struct attacker *self, struct line *line)
                                       .shape_count = 2,
                                       .strides = {sizeof(float), PAGE_BYTES},
                                       .strides_count = 2};
-    const struct msg_job_submit_params job = {
-        .input = tensor, .output = tensor, .axis = 1, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
     (void)self;
-    return line_ask(line, METHOD_job_submit, &msg_job_submit_params_type, &job, NULL, 0);
+    return ask_scan(line, tensor);
 }
 
 void attack_import_emptied(struct attacker *self)
@@ -180,22 +186,25 @@ void attack_map_and_punch(void *memory, uint64_t size_bytes)
     }
 }
 
-static bool set_up_mapped(struct attacker *self, struct line *line)
+static bool set_up_mapped_of(struct attacker *self, struct line *line, uint64_t size_bytes)
 {
     void *memory;
-    line->buffers[0] = attack_import_new(self, line, MAPPED_BYTES, &memory);
+    line->buffers[0] = attack_import_new(self, line, size_bytes, &memory);
     if (line->buffers[0] > 0)
         attack_map_and_punch(memory, MAPPED_BYTES);
     return line->buffers[0] > 0;
 }
 
+static bool set_up_mapped(struct attacker *self, struct line *line)
+{
+    return set_up_mapped_of(self, line, MAPPED_BYTES);
+}
+
 static bool ask_mapped(struct attacker *self, struct line *line)
 {
     const struct msg_tensor row = attack_row(line->buffers[0], 0, MAPPED_BYTES / sizeof(float) / 4, sizeof(float));
-    const struct msg_job_submit_params job = {
-        .input = row, .output = row, .axis = 1, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
     (void)self;
-    return line_ask(line, METHOD_job_submit, &msg_job_submit_params_type, &job, NULL, 0);
+    return ask_scan(line, row);
 }
 
 void attack_import_mapped(struct attacker *self)
@@ -205,11 +214,7 @@ void attack_import_mapped(struct attacker *self)
 
 static bool set_up_chunks(struct attacker *self, struct line *line)
 {
-    void *memory;
-    line->buffers[0] = attack_import_new(self, line, PUNCHED_BYTES, &memory);
-    if (line->buffers[0] > 0)
-        attack_map_and_punch(memory, MAPPED_BYTES);
-    return line->buffers[0] > 0;
+    return set_up_mapped_of(self, line, PUNCHED_BYTES);
 }
 
 static bool ask_chunks(struct attacker *self, struct line *line)
@@ -217,10 +222,8 @@ static bool ask_chunks(struct attacker *self, struct line *line)
     struct msg_tensor rows = attack_row(line->buffers[0], 0, PUNCHED_SAMPLES, sizeof(float));
     rows.shape[0] = PUNCHED_ROWS;
     rows.strides[0] = PUNCHED_SAMPLES * sizeof(float);
-    const struct msg_job_submit_params job = {
-        .input = rows, .output = rows, .axis = 1, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
     (void)self;
-    return line_ask(line, METHOD_job_submit, &msg_job_submit_params_type, &job, NULL, 0);
+    return ask_scan(line, rows);
 }
 
 void attack_chunks_mapped(struct attacker *self)
