@@ -51,7 +51,8 @@ static int scanctl(int argc, char **argv, struct error *error)
     struct common_options common = {.socket_path = NULL};
     bool version = false;
     argv[0] = (char *)"scanctl";
-    int result = options_parse(argc, argv, true, table, version_handle, &version, &common, error);
+    const struct option_set set = {.table = table, .handler = version_handle, .context = &version, .stops = true};
+    int result = options_parse(argc, argv, &set, &common, error);
     if (result)
         return result;
     if (version)

@@ -211,7 +211,7 @@ static void fish_print(void)
 
 int command_completion(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    int result = options_parse(argc, argv, false, common_options, NULL, NULL, common, error);
+    int result = options_parse(argc, argv, &(struct option_set){.table = common_options}, common, error);
     if (result || common->help)
         return result;
     const char *shell = optind == argc - 1 ? argv[optind] : "";

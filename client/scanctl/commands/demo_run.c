@@ -191,12 +191,10 @@ int demo_command(int argc, char **argv, struct common_options *common, demo_chec
                  struct error *error)
 {
     struct demo_run run = {.gather = {.traces = 10000, .samples = 10000, .seed = 1}, .outcome = outcome};
-    int result = options_parse(argc, argv, false, demo_options, option_handle, &run.gather, common, error);
+    const struct option_set set = {.table = demo_options, .handler = option_handle, .context = &run.gather};
+    int result = options_parse_all(argc, argv, &set, common, error);
     if (!result && common->help)
         return 0;
-    if (!result && optind < argc)
-        result = fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind],
-                      argv[0], argv[0]);
     if (!result)
         result = remote_open_computing(common->socket_path, common->local, &run.daemon, error);
     if (result)

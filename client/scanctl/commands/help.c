@@ -86,7 +86,7 @@ static const struct command *command_find(const char *name)
 
 int command_help(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    int result = options_parse(argc, argv, false, common_options, NULL, NULL, common, error);
+    int result = options_parse(argc, argv, &(struct option_set){.table = common_options}, common, error);
     if (result || common->help)
         return result;
     if (optind < argc - 1)

@@ -116,7 +116,8 @@ int command_cancel(int argc, char **argv, struct common_options *common, struct 
 {
     struct stopping stopping = {.job = 0};
     struct scand *daemon;
-    int result = options_parse(argc, argv, false, cancel_options, cancel_option_handle, &stopping, common, error);
+    const struct option_set set = {.table = cancel_options, .handler = cancel_option_handle, .context = &stopping};
+    int result = options_parse(argc, argv, &set, common, error);
     if (result || common->help)
         return result;
     result = cancel_words_check(argc, argv, &stopping, error);
@@ -234,7 +235,8 @@ int command_wait(int argc, char **argv, struct common_options *common, struct er
 {
     struct waiting waiting = {.job = 0};
     struct scand *daemon;
-    int result = options_parse(argc, argv, false, wait_options, wait_option_handle, &waiting, common, error);
+    const struct option_set set = {.table = wait_options, .handler = wait_option_handle, .context = &waiting};
+    int result = options_parse(argc, argv, &set, common, error);
     if (result || common->help)
         return result;
     result = wait_words_check(argc, argv, &waiting, error);

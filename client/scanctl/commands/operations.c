@@ -200,7 +200,7 @@ static int query_operations(struct scand *daemon, int argc, char **argv, bool as
 int command_operations(int argc, char **argv, struct common_options *common, struct error *error)
 {
     struct scand *daemon;
-    int result = options_parse(argc, argv, false, local_options, NULL, NULL, common, error);
+    int result = options_parse(argc, argv, &(struct option_set){.table = local_options}, common, error);
     if (result || common->help)
         return result;
     result = remote_open_computing(common->socket_path, common->local, &daemon, error);

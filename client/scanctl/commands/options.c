@@ -25,9 +25,10 @@ struct getopt_table {
     char letters[2 * OPTIONS_MAX + 3];
 };
 
-static void getopt_table_make(struct getopt_table *out, const struct option_row *table, bool stops)
+static void getopt_table_make(struct getopt_table *out, const struct option_set *set)
 {
-    size_t length = (size_t)snprintf(out->letters, sizeof(out->letters), stops ? "+:" : ":");
+    const struct option_row *table = set->table;
+    size_t length = (size_t)snprintf(out->letters, sizeof(out->letters), set->stops ? "+:" : ":");
     memset(out->options, 0, sizeof(out->options));
     for (size_t i = 0; table[i].name && i < OPTIONS_MAX; i++) {
         const struct option_row *row = &table[i];
@@ -89,19 +90,19 @@ static bool is_repeated(const struct option_row *table, const struct option_row 
     return before && row->argument && row->id != OPTION_THEN;
 }
 
-int options_parse(int argc, char **argv, bool stops, const struct option_row *table, option_handler *handler,
-                  void *context, struct common_options *common, struct error *error)
+int options_parse(int argc, char **argv, const struct option_set *set, struct common_options *common,
+                  struct error *error)
 {
     int option, result = 0;
     struct getopt_table getopt_table;
-    getopt_table_make(&getopt_table, table, stops);
+    getopt_table_make(&getopt_table, set);
     optind = 0; /* glibc: begin again */
     opterr = 0;
     uint64_t seen = 0; /* a bit for each row */
     while (!result && (option = getopt_long(argc, argv, getopt_table.letters, getopt_table.options, NULL)) != -1) {
         if (option == '?' || option == ':')
-            return option_error(argv, table, option, error);
-        const struct option_row *row = option_find(table, option);
+            return option_error(argv, set->table, option, error);
+        const struct option_row *row = option_find(set->table, option);
         if (row->id == OPTION_SOCKET)
             common->socket_path = optarg;
         else if (row->id == OPTION_JSON)
@@ -110,18 +111,18 @@ int options_parse(int argc, char **argv, bool stops, const struct option_row *ta
             common->local = true;
         else if (row->id == OPTION_HELP)
             common->help = true;
-        else if (is_repeated(table, row, &seen))
+        else if (is_repeated(set->table, row, &seen))
             result = fail(error, EX_USAGE, "--%s is given twice; give it once", row->name);
         else
-            result = handler(context, row->id, optarg, error);
+            result = set->handler(set->context, row->id, optarg, error);
     }
     return result;
 }
 
-int options_parse_common(int argc, char **argv, const struct option_row *table, struct common_options *common,
-                         struct error *error)
+int options_parse_all(int argc, char **argv, const struct option_set *set, struct common_options *common,
+                      struct error *error)
 {
-    int result = options_parse(argc, argv, false, table, NULL, NULL, common, error);
+    int result = options_parse(argc, argv, set, common, error);
     if (!result && !common->help && optind < argc)
         return fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind], argv[0],
                     argv[0]);

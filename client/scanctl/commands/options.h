@@ -119,15 +119,21 @@ struct file_options {
 /* Handles one of a command's own options: its id, and its argument. */
 typedef int option_handler(void *context, int option, const char *argument, struct error *error);
 
+/* What a command line may have: options, and what handles those that are no common ones. */
+struct option_set {
+    const struct option_row *table;
+    option_handler *handler; /* NULL: all are common ones */
+    void *context;           /* the handler's */
+    bool stops;              /* options end with the first word that is none; else such words are put last */
+};
+
 /* Goes through argv from its second word; argv[0] is the program, and command, for messages: "scanctl scan". optind is
- * then the first word that is no option; with `stops` that is the first such word there is, else they are put last.
- * EX_USAGE for unknown ones. */
-int options_parse(int argc, char **argv, bool stops, const struct option_row *table, option_handler *handler,
-                  void *context, struct common_options *common, struct error *error);
-/* Parses the command line of commands without options of their own, which take no words either: `table` is
- * common_options or local_options. */
-int options_parse_common(int argc, char **argv, const struct option_row *table, struct common_options *common,
-                         struct error *error);
+ * then the first word that is no option. EX_USAGE for unknown options. */
+int options_parse(int argc, char **argv, const struct option_set *set, struct common_options *common,
+                  struct error *error);
+/* The same for a command that takes no words but options. */
+int options_parse_all(int argc, char **argv, const struct option_set *set, struct common_options *common,
+                      struct error *error);
 
 /* True when --local is among a command's options: then it may do without a daemon. */
 bool options_have_local(const struct option_row *table);

@@ -11,7 +11,7 @@ static int run_with(int argc, char **argv, const struct option_row *table, struc
                     struct error *error)
 {
     struct scand *daemon;
-    int result = options_parse_common(argc, argv, table, common, error);
+    int result = options_parse_all(argc, argv, &(struct option_set){.table = table}, common, error);
     if (result)
         return result;
     if (common->help)

@@ -105,7 +105,8 @@ int reduce_options_parse(int argc, char **argv, struct reduce_options *options, 
 {
     options->output_dtype = TYPE_LEFT_OUT;
     options->files = (struct file_options){.hints = {.format = FORMAT_COUNT}, .axis = -1, .converts = true};
-    int result = options_parse(argc, argv, false, reduce_options, option_handle, options, &options->common, error);
+    const struct option_set set = {.table = reduce_options, .handler = option_handle, .context = options};
+    int result = options_parse(argc, argv, &set, &options->common, error);
     if (result || options->common.help)
         return result;
     options->input_path = optind < argc ? argv[optind] : NULL;

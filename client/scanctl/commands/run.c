@@ -26,7 +26,8 @@ static int run_options_parse(int argc, char **argv, struct scan_options *options
                              struct error *error)
 {
     scan_options_init(options);
-    int result = options_parse(argc, argv, false, run_options, scan_option_handle, options, &options->common, error);
+    const struct option_set set = {.table = run_options, .handler = scan_option_handle, .context = options};
+    int result = options_parse(argc, argv, &set, &options->common, error);
     if (result || options->common.help)
         return result;
     if (optind == argc)

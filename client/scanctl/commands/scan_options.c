@@ -214,7 +214,8 @@ void scan_options_init(struct scan_options *options)
 int scan_options_parse(int argc, char **argv, struct scan_options *options, struct error *error)
 {
     scan_options_init(options);
-    int result = options_parse(argc, argv, false, scan_options, scan_option_handle, options, &options->common, error);
+    const struct option_set set = {.table = scan_options, .handler = scan_option_handle, .context = options};
+    int result = options_parse(argc, argv, &set, &options->common, error);
     if (result || options->common.help)
         return result;
     options->inputs = argv + optind;

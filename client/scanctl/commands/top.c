@@ -238,12 +238,10 @@ int command_top(int argc, char **argv, struct common_options *common, struct err
 {
     struct watching watching = {.every_ms = EVERY_MS};
     struct scand *daemon;
-    int result = options_parse(argc, argv, false, top_options, option_handle, &watching, common, error);
+    const struct option_set set = {.table = top_options, .handler = option_handle, .context = &watching};
+    int result = options_parse_all(argc, argv, &set, common, error);
     if (result || common->help)
         return result;
-    if (optind < argc)
-        return fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind], argv[0],
-                    argv[0]);
     result = watching.once || common->json ? remote_open(common->socket_path, &daemon, error)
                                            : remote_open_watching(common->socket_path, &daemon, error);
     if (result)
