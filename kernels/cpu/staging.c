@@ -57,15 +57,23 @@ static bool side_by_side(const char *const *rows, uint64_t count)
     return count == CPU_GROUP_ROWS;
 }
 
-/* Decodes samples `i` to `length` of the row group's rows into staging lines, some of each row in turn. */
-static void stagings_decode(const struct scan *scan, enum scand_dtype dtype, char (*staging)[CPU_STAGING_BYTES],
-                            const char *const *from, int64_t stride, uint64_t rows, uint64_t i, uint64_t length)
+/* Samples or coefficients of a block of a row group, where they lie. */
+struct scattered {
+    const char *rows[CPU_GROUP_ROWS];
+    uint64_t count, length;
+    int64_t stride;
+    enum scand_dtype dtype;
+};
+
+/* Decodes samples from the `i`-th on into staging lines, some of each row in turn. */
+static void scattered_decode(const struct cpu_build *build, const struct scattered *from, uint64_t i,
+                             char (*staging)[CPU_STAGING_BYTES])
 {
-    for (uint64_t count; i < length; i += count) {
-        count = length - i < GROUP_SAMPLES ? length - i : GROUP_SAMPLES;
-        for (uint64_t r = 0; r < rows; r++)
-            scan->build->staging_decode(dtype, staging[r] + i * staging_bytes(dtype), from[r] + (int64_t)i * stride,
-                                        stride, count);
+    for (uint64_t count; i < from->length; i += count) {
+        count = from->length - i < GROUP_SAMPLES ? from->length - i : GROUP_SAMPLES;
+        for (uint64_t r = 0; r < from->count; r++)
+            build->staging_decode(from->dtype, staging[r] + i * staging_bytes(from->dtype),
+                                  from->rows[r] + (int64_t)i * from->stride, from->stride, count);
     }
 }
 
@@ -97,30 +105,33 @@ static void staging_gather(const struct scan *scan, struct cpu_scratch *scratch,
                            uint64_t b, uint32_t first)
 {
     const struct scan_rows *rows = scan->rows;
-    int64_t stride = first > 0 ? rows->output_stride : rows->input_stride;
-    enum scand_dtype dtype = first > 0 ? rows->rule.output : rows->rule.input;
-    uint64_t length = block_length(rows, b), i = 0;
-    const char *from[CPU_GROUP_ROWS];
+    struct scattered from = {.count = row_group->count,
+                             .length = block_length(rows, b),
+                             .stride = first > 0 ? rows->output_stride : rows->input_stride,
+                             .dtype = first > 0 ? rows->rule.output : rows->rule.input};
+    uint64_t i = 0;
     for (uint64_t r = 0; r < row_group->count; r++)
-        from[r] = sample_at(rows, first, row_group->first + r, b * ORDER_BLOCK);
+        from.rows[r] = sample_at(rows, first, row_group->first + r, b * ORDER_BLOCK);
     if (scan->paired) {
-        pairs_gather(scan, scratch, row_group, from, length);
+        pairs_gather(scan, scratch, row_group, from.rows, from.length);
         return;
     }
-    if (dtype == SCAND_DTYPE_F32 && side_by_side(from, row_group->count))
-        i = scan->build->staging_gather(scratch, from[0], stride, length);
-    stagings_decode(scan, dtype, scratch->staging, from, stride, row_group->count, i, length);
+    if (from.dtype == SCAND_DTYPE_F32 && side_by_side(from.rows, row_group->count))
+        i = scan->build->staging_gather(scratch, from.rows[0], from.stride, from.length);
+    scattered_decode(scan->build, &from, i, scratch->staging);
 }
 
 static void coefficients_gather(const struct scan *scan, struct cpu_scratch *scratch, const struct row_group *row_group,
                                 uint64_t b)
 {
     const struct scan_rows *rows = scan->rows;
-    const char *from[CPU_GROUP_ROWS];
+    struct scattered from = {.count = row_group->count,
+                             .length = block_length(rows, b),
+                             .stride = rows->coefficient_stride,
+                             .dtype = rows->rule.coefficients};
     for (uint64_t r = 0; r < row_group->count; r++)
-        from[r] = coefficient_at(rows, row_group->first + r, b * ORDER_BLOCK);
-    stagings_decode(scan, rows->rule.coefficients, scratch->factor_staging, from, rows->coefficient_stride,
-                    row_group->count, 0, block_length(rows, b));
+        from.rows[r] = coefficient_at(rows, row_group->first + r, b * ORDER_BLOCK);
+    scattered_decode(scan->build, &from, 0, scratch->factor_staging);
 }
 
 /* Returns the coefficients of a block of the row group's r-th row, as builds work on them; NULL where there are none.
