@@ -38,8 +38,8 @@ uint64_t attack_import(struct attacker *self, struct line *line, const int *fds,
     const struct msg_buffer_import_params import = {
         .size = count * segment_bytes, .segment = segment_bytes, .fds = count};
     struct msg_buffer_id made;
-    bool done = line_call(self, line, METHOD_buffer_import, &msg_buffer_import_params_type, &import, fds, count,
-                          &msg_buffer_id_type, &made);
+    bool done = line_ask(line, METHOD_buffer_import, &msg_buffer_import_params_type, &import, fds, count) &&
+                line_answer(self, line, &msg_buffer_id_type, &made);
     return done ? made.buffer : 0;
 }
 

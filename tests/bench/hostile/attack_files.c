@@ -21,8 +21,8 @@ static uint64_t import_file(struct attacker *self, struct line *line, uint64_t s
         file = attack_memfd(size_bytes);
     if (ftruncate(file, (off_t)size_bytes))
         return 0;
-    bool done = line_call(self, line, METHOD_buffer_import_file, &msg_buffer_import_file_params_type, &import, &file, 1,
-                          &msg_buffer_id_type, &made);
+    bool done = line_ask(line, METHOD_buffer_import_file, &msg_buffer_import_file_params_type, &import, &file, 1) &&
+                line_answer(self, line, &msg_buffer_id_type, &made);
     return done ? made.buffer : 0;
 }
 

@@ -70,8 +70,8 @@ static bool set_up_file(struct attacker *self, struct line *line)
     struct msg_buffer_id made;
     int file = attack_memfd(FILE_BYTES);
     if (!set_up(self, line) || file < 0 ||
-        !line_call(self, line, METHOD_buffer_import_file, &msg_buffer_import_file_params_type, &import, &file, 1,
-                   &msg_buffer_id_type, &made))
+        !line_ask(line, METHOD_buffer_import_file, &msg_buffer_import_file_params_type, &import, &file, 1) ||
+        !line_answer(self, line, &msg_buffer_id_type, &made))
         return false;
     line->buffers[1] = made.buffer;
     return true;

@@ -117,14 +117,11 @@ bool line_await(struct attacker *self, struct line *line, uint32_t msgid)
     return line->called != msgid && line->has_result;
 }
 
-bool line_call(struct attacker *self, struct line *line, enum method method, const struct map_type *type,
-               const void *params, const int *fds, size_t fd_count, const struct map_type *result_type, void *result)
+bool line_answer(struct attacker *self, struct line *line, const struct map_type *type, void *result)
 {
     line->has_result = false;
-    line->result_type = result_type;
+    line->result_type = type;
     line->result = result;
-    if (!line_ask(line, method, type, params, fds, fd_count))
-        return false;
     line->called = line->msgid;
     return line_await(self, line, line->called);
 }

@@ -22,7 +22,7 @@ struct line {
     line_answered *answered;       /* may be NULL */
     uint64_t buffers[2];           /* for the attack: ids of what it has imported */
     const void *memory;            /* for the attack */
-    /* The answer that line_call waits for. */
+    /* The answer that is waited for. */
     uint32_t called;
     const struct map_type *result_type;
     void *result;
@@ -37,9 +37,8 @@ bool line_ask(struct line *line, enum method method, const struct map_type *type
               size_t fd_count);
 /* Sends what the socket takes and counts the answers that have come. False: the connection has ended. */
 bool line_turn(struct attacker *self, struct line *line);
-/* Asks and waits for the answer. False: it was an error, or none has come. */
-bool line_call(struct attacker *self, struct line *line, enum method method, const struct map_type *type,
-               const void *params, const int *fds, size_t fd_count, const struct map_type *result_type, void *result);
+/* Waits for the answer to the latest request and reads it. False: it was an error, or none has come. */
+bool line_answer(struct attacker *self, struct line *line, const struct map_type *type, void *result);
 /* Waits until the answer to this request has come, or the attacker's time is over. */
 bool line_await(struct attacker *self, struct line *line, uint32_t msgid);
 
