@@ -12,9 +12,9 @@ import scand
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "tests", "integration"))
 
-from daemons import BACKEND, Daemon, eventually, main  # noqa: E402  (of the tests of the daemon)
+from daemons import BACKEND, ON_CPU, Daemon, eventually, main  # noqa: E402  (of the tests of the daemon)
 
-__all__ = ["BACKEND", "Daemon", "HERE", "PackageTest", "SEED", "eventually", "layouts", "main", "whole_numbers"]
+__all__ = ["BACKEND", "Daemon", "HERE", "ON_CPU", "PackageTest", "SEED", "eventually", "layouts", "main", "whole_numbers"]
 
 SEED = int(os.environ.get("TEST_SEED") or random.randrange(1 << 32))
 print(f"TEST_SEED={SEED}", flush=True)

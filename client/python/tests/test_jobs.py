@@ -16,13 +16,18 @@ from unittest import mock
 import numpy as np
 
 import scand
-from rig import Daemon, PackageTest, eventually, main, whole_numbers
+from rig import ON_CPU, Daemon, PackageTest, eventually, main, whole_numbers
 from scand import errors
 from scand._library import ffi, lib
 
-# A row that takes a processor some tenths of a second, in next to no memory. Cancelling ends it in between.
+# A row that takes a processor some tenths of a second, in next to no memory. Cancelling ends it in between. A GPU has
+# done it before anybody could cancel it, or see it running, so all daemons of this file are on the processor.
 LONG = 1 << 27
 ONE = scand.asarray(np.ones(1, "f4"))
+
+
+class OnCpu(PackageTest):
+    options = ON_CPU
 
 
 def long_job(client=None):
@@ -40,7 +45,7 @@ def impatient(socket, name, patience_s, small_jobs):
     return out[0]
 
 
-class Jobs(PackageTest):
+class Jobs(OnCpu):
     def test_words_of_futures(self):
         x = whole_numbers((50, 1000))
         job = scand.submit(x)
@@ -120,7 +125,7 @@ class Jobs(PackageTest):
             self.same(job.result(), np.cumsum(x))
 
 
-class Threads(PackageTest):
+class Threads(OnCpu):
     def test_many_threads_share_a_client(self):
         """Small jobs, long ones, and callbacks at once."""
         failed = []
@@ -168,7 +173,7 @@ class Threads(PackageTest):
     def test_daemon_dies_while_eight_threads_wait(self):
         """Each gets an exception, and arrays stay readable."""
         x = scand.asarray(np.ones(1000))
-        daemon = Daemon("--threads", "1")
+        daemon = Daemon(*ON_CPU, "--threads", "1")
         self.addCleanup(self.assertRaises, AssertionError, daemon.stop)  # it has not ended well
         with scand.Client(daemon.socket) as client:
             jobs = [long_job(client) for _ in range(8)]
@@ -181,7 +186,7 @@ class Threads(PackageTest):
         self.assertEqual(float(x.sum()), x.size)
 
 
-class Loops(PackageTest):
+class Loops(OnCpu):
     def test_await(self):
         async def work(n):
             x = whole_numbers(n, seed=n)
@@ -254,7 +259,7 @@ class Loops(PackageTest):
 
     def test_worker_that_dies(self):
         """Jobs that read what nobody has written to are repeated, and awaited on."""
-        with Daemon() as daemon, scand.Client(daemon.socket) as client:
+        with Daemon(*ON_CPU) as daemon, scand.Client(daemon.socket) as client:
 
             async def everything():
                 jobs = [long_job(client) for _ in range(4)]
@@ -277,8 +282,8 @@ class Loops(PackageTest):
         self.assertIsInstance(job.exception(), concurrent.futures.CancelledError)
 
 
-class MemoryQuota(PackageTest):
-    options = ("--quota-host-memory", "96M", "--quota-device-memory", "8M")
+class MemoryQuota(OnCpu):
+    options = (*ON_CPU, "--quota-host-memory", "96M", "--quota-device-memory", "8M")
 
     def test_what_is_never_granted_is_not_waited_for(self):
         client = scand.Client(patience_s=3600)
@@ -293,8 +298,8 @@ class MemoryQuota(PackageTest):
         self.assertEqual(scand.scan(x, client=client, out=x)[8, -1], 1 << 18)
 
 
-class DeviceMemory(PackageTest):
-    options = ("--device-memory", "8M")
+class DeviceMemory(OnCpu):
+    options = (*ON_CPU, "--device-memory", "8M")
 
     def test_what_others_give_back_is_waited_for(self):
         client = scand.Client(patience_s=60)
@@ -314,7 +319,7 @@ class DeviceMemory(PackageTest):
 class Drain(unittest.TestCase):
     def test_the_next_daemon(self):
         """Jobs that a daemon refuses since it is about to stop are the next daemon's; without one they end."""
-        first = Daemon()
+        first = Daemon(*ON_CPU)
         self.addCleanup(first.forget)
         client = scand.Client(first.socket)
         self.addCleanup(client.close)
@@ -331,7 +336,7 @@ class Drain(unittest.TestCase):
                 scand.scan(np.ones(20), client=impatient_one)
         self.assertEqual(first.process.wait(60), 0)
         self.assertEqual([job.exception() for job in before], [None] * 4)
-        with Daemon(folder=first.folder):
+        with Daemon(*ON_CPU, folder=first.folder):
             for n, job in enumerate(jobs):
                 np.testing.assert_array_equal(job.result(30), n * np.arange(1, 21))
             np.testing.assert_array_equal(in_place.result(30), np.arange(1, 21))
@@ -339,8 +344,8 @@ class Drain(unittest.TestCase):
             scand.scan(np.ones(20), client=client)
 
 
-class Quota(PackageTest):
-    options = ("--quota-jobs", "2")
+class Quota(OnCpu):
+    options = (*ON_CPU, "--quota-jobs", "2")
 
     def test_busy_is_waited_for(self):
         x = whole_numbers((2000, 4000), "f4")
@@ -391,7 +396,7 @@ class Quota(PackageTest):
         self.assertRegex(str(refused), r"jobs.*\(asked for 0 seconds: a client's patience_s\)")
 
 
-class Processes(PackageTest):
+class Processes(OnCpu):
     def test_fork(self):
         """A child has a connection of its own; its parent's goes on, and its parent's jobs are lost in it only."""
         job = scand.submit(np.ones((1, 1 << 22)))
@@ -467,7 +472,7 @@ class Processes(PackageTest):
 
     def test_daemon_that_went_away(self):
         """The message is told in Python's words. Calls fail long before the library gives up, which has another message."""
-        daemon = Daemon()
+        daemon = Daemon(*ON_CPU)
         with scand.Client(daemon.socket) as client, mock.patch("scand.connection._connected", impatient):
             client.ping()
             daemon.stop()
