@@ -469,6 +469,46 @@ class SeveralFiles(ScanctlTest):
         self.succeed("scan", path, "-o", path)
         self.assertNotEqual(self.read("a.su"), before)
 
+    def test_reduced(self):
+        """Numbers are printed with the names of their files, or go to a folder as .npy, whatever form their files have."""
+        rows = [[1.0, -2.0], [3.5, 4.0]]
+        self.write("a.su", su_file(rows, True))
+        self.write("b.v1.npy", npy_header((2, 2)) + packed(sum(rows, []), big=False))
+        self.write("c.ints.npy", npy_header((2, 2), "<i4") + struct.pack("<4i", 1, 2, 3, 4))
+        su, npy, ints = inputs = [self.path(name) for name in ("a.su", "b.v1.npy", "c.ints.npy")]
+        os.mkdir(self.path("results"))
+        for command in (("reduce", "--op", "sum"), ("run", "reduce sum")):
+            printed = self.succeed(*command, *inputs).decode().splitlines()
+            self.assertEqual(printed, [f"{n} {path}" for path, sums in ((su, (-1, 7.5)), (npy, (-1, 7.5)), (ints, (3, 7))) for n in sums])
+            self.assertEqual(self.succeed(*command, su), b"-1\n7.5\n")
+            told = [json.loads(line) for line in self.succeed(*command, *inputs, "--json").splitlines()]
+            self.assertEqual([(one["input"], one["results"]) for one in told], [(su, [-1, 7.5]), (npy, [-1, 7.5]), (ints, [3, 7])])
+            self.succeed(*command, *inputs, "-o", self.path("results"))
+            self.assertEqual(sorted(os.listdir(self.path("results"))), ["a.npy", "b.v1.npy", "c.ints.npy"])
+            for name, path in zip(("a.npy", "b.v1.npy", "c.ints.npy"), inputs):
+                self.succeed(*command, path, "-o", self.path("alone.npy"))
+                self.assertEqual(self.read("results/" + name), self.read("alone.npy"))
+                os.remove(self.path("results/" + name))
+            self.succeed(*command, su, "-o", self.path("results") + "/")
+            self.assertEqual(os.listdir(self.path("results")), ["a.npy"])
+
+    def test_reduced_and_wrong(self):
+        good, bad, same = self.write("a.su", su_file([[1.0]], True)), self.write("b.su", b"x"), self.write("a.raw", packed([1.0]))
+        os.mkdir(self.path("results"))
+        for into, is_done in (((), "printed"), (("-o", self.path("results")), "written")):
+            result = run("reduce", "--op", "max", bad, good, *into)
+            lines = result.stderr.decode().splitlines()
+            self.assertEqual((result.returncode, len(lines), result.stdout.decode()), (65, 2, "" if into else f"1 {good}\n"))
+            self.assertEqual(lines[1], f"scanctl: 1 of 2 files failed, for the reasons above; the results of 1 are {is_done}")
+        words = ("reduce", "--op", "max", "--shape", "1,1")
+        self.fail_with(64, "a.su and .*a.raw would both be written to", *words, good, same, "-o", self.path("results"))
+        self.fail_with(64, "2 inputs, the first is .*, and -o is .*x.npy", *words, good, same, "-o", self.path("x.npy"))
+        self.fail_with(64, "standard input has no name", *words, "-", "-o", self.path("results"))
+        self.write("b.npy", npy_header((1, 1)) + packed([2.0], big=False))
+        self.fail_with(64, "b.npy: would be replaced by its own result", "reduce", "--op", "max", self.path("b.npy"), "-o", self.folder)
+        written = f"""stack bins=1 index="{self.path('b.npy')}" fold="{self.path('fold.npy')}" | reduce sum"""
+        self.fail_with(64, "fold.npy would be written for each of 2 inputs", "run", written, good, same)
+
     def test_memory_is_given_back(self):
         """Together more than the pool of 64 MiB, each in buffers of most of it."""
         os.mkdir(self.path("results"))

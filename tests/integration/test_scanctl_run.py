@@ -294,7 +294,6 @@ class Run(ScanctlTest):
         self.fail_with(64, "no steps; give them as one word", "run")
         self.fail_with(64, "no input; give files", "run", "scan forward", *out)
         self.fail_with(64, "no output; give -o FILE", "run", "scan forward", self.npy)
-        self.fail_with(64, "2 inputs, the first is .*; give one file", "run", "reduce sum", self.npy, self.su)
         self.fail_with(64, "--output-format is of SEG-Y", "run", "reduce sum", self.npy, "--output-format", "ieee")
         self.fail_with(64, "unknown option --passes;", "run", "scan forward", "--passes", "forward", self.npy, *out)
         self.fail_with(66, "none.npy: cannot be opened", "run", "scan forward", self.path("none.npy"), *out)

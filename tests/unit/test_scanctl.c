@@ -34,7 +34,7 @@ static int parse(const char *line)
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
         words[count++] = word;
     words[count] = NULL;
-    options = (struct scan_options){.output_path = NULL};
+    options = (struct scan_options){.batch = {.inputs = NULL}};
     error = (struct error){.exit_code = 0};
     return scan_options_parse(count, words, &options, &error);
 }
@@ -148,7 +148,7 @@ static void options_given(void)
     CHECK(options.scan.intermediate == SCAND_INTERMEDIATE_F64 && options.output_dtype == SCAND_DTYPE_F64);
     CHECK(options.files.hints.rank == 3 && options.files.hints.shape[2] == 5 &&
           options.files.hints.byte_order == BYTE_ORDER_BIG);
-    CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.inputs[0], "-"));
+    CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.batch.inputs[0], "-"));
     uint32_t axis;
     CHECK_EQ(axis_resolve(&options.files, "IN", &(struct array){.rank = 3}, &axis, &error), 0);
     CHECK_EQ(axis, 1);

@@ -12,7 +12,7 @@
 /*  name        its options           arguments                    what it does */
 #define COMMANDS(X)                                                                                       \
     X(scan, scan_options, "[OPTION...] IN... -o OUT", "scan the rows of files")                           \
-    X(reduce, reduce_options, "--op OP [OPTION...] IN [-o OUT]", "reduce each row of a file to a number") \
+    X(reduce, reduce_options, "--op OP [OPTION...] IN... [-o OUT]", "reduce rows of files to numbers")    \
     X(run, run_options, "STEPS [OPTION...] IN... [-o OUT]", "run a chain of operations on files")         \
     X(operations, local_options, "[--json] [OPERATION...]", "list what the steps of run may be")          \
     X(ping, common_options, "[--json]", "measure a round trip to the daemon")                             \

@@ -15,9 +15,13 @@ static const struct note {
      "  scanctl scan --passes forward,backward gather.su -o integrated.su\n"
      "  segyread tape=line.sgy | scanctl scan - -o - | suximage\n"},
     {"reduce",
-     "Reduces each row of IN to one number. Without -o they are printed, one per line; OUT is .npy, or raw\n"
-     "where its name ends in .raw, and appears whole or not at all.\n",
-     "  scanctl reduce --op rms gather.su\n"},
+     "Reduces each row of each IN to one number. Without -o they are printed, one per line, with the file's name "
+     "where\n"
+     "there are several; OUT is .npy, or raw where its name ends in .raw, and appears whole or not at all. In a "
+     "folder\n"
+     "each IN has its results under its own name, with .npy at its end.\n",
+     "  scanctl reduce --op rms gather.su\n"
+     "  scanctl reduce --op max --axis all shots/*.su | sort -g\n"},
     {"run",
      "Runs STEPS, one after the other, on the rows of each IN; what is between them stays on the device. STEPS is one\n"
      "word, so in quotes: operations with | between them, each with words NAME=VALUE, of which scanctl operations has\n"
@@ -49,7 +53,7 @@ void usage_print(FILE *file)
     const struct command *command;
     fprintf(file, "usage: scanctl [--socket PATH | --local] COMMAND [OPTION...]\n\n");
     for (size_t i = 0; (command = command_at(i)); i++)
-        fprintf(file, "  %-10s %-32s %s\n", command->name, command->arguments, command->text);
+        fprintf(file, "  %-10s %-34s %s\n", command->name, command->arguments, command->text);
     fprintf(
         file,
         "\n"

@@ -346,27 +346,6 @@ const char *path_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-int path_in_folder(const char *folder, const char *path, char **out, struct error *error)
-{
-    size_t length = strlen(folder);
-    char *inside = NULL;
-    struct stat input, result;
-    if (!path_is_folder(folder))
-        return 0;
-    if (asprintf(&inside, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", path_name(path)) < 0)
-        return fail(error, EX_TEMPFAIL, "%s: out of memory for the name of a file in it", folder);
-    if (!stat(path, &input) && !stat(inside, &result) && input.st_dev == result.st_dev &&
-        input.st_ino == result.st_ino) {
-        free(inside);
-        return fail(error, EX_USAGE,
-                    "%s: would be replaced by its own result, since -o is the folder \"%s\"; give "
-                    "another folder, or -o %s to replace it",
-                    path, folder, path);
-    }
-    *out = inside;
-    return 0;
-}
-
 /* The names of axes that have no name of their own, from the last axis on; messages use the first name of an axis. */
 static const char *const axis_words[SCAND_RANK_MAX][4] = {
     {"sample", "time"}, {"trace", "offset", "receiver"}, {"gather", "shot", "cmp"}, {"line"}};

@@ -151,9 +151,6 @@ int coefficient_parse(const char *option, double *coefficient, const char *text,
 /* True when a path is that of a folder, or is meant to be; and the path's part after the last slash. */
 bool path_is_folder(const char *path);
 const char *path_name(const char *path);
-/* Sets *out to the path in `folder` that has the last name of `path`, to be freed, if `folder` is a folder; else leaves
- * *out. Fails where both are the same file, which nobody has asked to replace. */
-int path_in_folder(const char *folder, const char *path, char **out, struct error *error);
 /* Resolves all axes that the command line names, also a single one: bit i stands for axis i. *out is the first of them.
  */
 int axes_resolve(const struct file_options *options, const char *path, const struct array *array, uint32_t *axes,

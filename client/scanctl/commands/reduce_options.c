@@ -35,7 +35,7 @@ static int option_handle(void *context, int option, const char *argument, struct
     int word = 0, result;
     switch (option) {
     case OPTION_OUTPUT:
-        options->output_path = argument;
+        options->batch.output_path = argument;
         return 0;
     case OPTION_OP:
         return reduction_parse(&options->reduce.reduction, argument, error);
@@ -67,38 +67,38 @@ static bool is_name_of_text(const char *path)
 /* Results have no traces: they are .npy, or raw where the name says so. */
 static int output_check(struct reduce_options *options, struct error *error)
 {
-    if (options->output_path && is_name_of_text(options->output_path))
+    const char *path = options->batch.output_path;
+    const bool named = path && !path_is_folder(path);
+    if (named && is_name_of_text(path))
         return fail(error, EX_USAGE,
                     "-o is \"%s\", but files of results are no text; give a name that ends in .npy or .raw, or leave "
                     "out -o: numbers are printed then, one in a line",
-                    options->output_path);
-    int promised = options->output_path ? format_of_extension(options->output_path) : -1;
+                    path);
+    const int promised = named ? format_of_extension(path) : -1;
     options->output_format = promised < 0 ? FORMAT_NPY : (enum format)promised;
     if (options->output_format != FORMAT_NPY && options->output_format != FORMAT_RAW)
         return fail(
             error, EX_USAGE,
             "-o is \"%s\", but the results are numbers without headers of traces; give a name that ends in .npy or "
             ".raw",
-            options->output_path);
-    if (options->output_path && !strcmp(options->output_path, "-") && options->common.json)
+            path);
+    if (path && !strcmp(path, "-") && options->common.json)
         return fail(error, EX_USAGE,
                     "--json and -o - would both write to standard output; give -o FILE, or leave out -o");
     return 0;
 }
 
-int reduce_options_check(struct reduce_options *options, int words, struct error *error)
+int reduce_options_check(struct reduce_options *options, struct error *error)
 {
-    if (words < 1)
-        return fail(error, EX_USAGE, "no input; give one file, or - for standard input");
+    if (options->batch.count < 1)
+        return fail(error, EX_USAGE, "no input; give files, or - for standard input");
     if (options->reduce.reduction == SCAND_REDUCTION_NONE && !options->pipeline)
         return fail(error, EX_USAGE, "no --op; give --op sum, min, max, mean, rms or norm");
-    if (words > 1)
-        return fail(error, EX_USAGE, "%d inputs, the first is \"%s\"; give one file, or - for standard input", words,
-                    options->input_path);
-    if (!*options->input_path || (options->output_path && !*options->output_path))
-        return fail(error, EX_USAGE, "the %s is \"\"; give a file, or - for standard %s",
-                    *options->input_path ? "output" : "input", *options->input_path ? "output" : "input");
-    return output_check(options, error);
+    if (options->batch.output_path && !*options->batch.output_path)
+        return fail(error, EX_USAGE, "the output is \"\"; give a file, or - for standard output");
+    options->batch.extension = ".npy";
+    int result = batch_check(&options->batch, error);
+    return result ? result : output_check(options, error);
 }
 
 int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct error *error)
@@ -109,8 +109,9 @@ int reduce_options_parse(int argc, char **argv, struct reduce_options *options, 
     int result = options_parse(argc, argv, &set, &options->common, error);
     if (result || options->common.help)
         return result;
-    options->input_path = optind < argc ? argv[optind] : NULL;
-    return reduce_options_check(options, argc - optind, error);
+    options->batch.inputs = argv + optind;
+    options->batch.count = argc - optind;
+    return reduce_options_check(options, error);
 }
 
 /* Returns the usual dtype of results: f64 for floats, 64 bits for sums of integers, and the integers' own dtype for one
@@ -125,15 +126,16 @@ static enum scand_dtype usual_output(const struct array *array, enum scand_reduc
     return class == SCAND_CLASS_SIGNED ? SCAND_DTYPE_I64 : SCAND_DTYPE_U64;
 }
 
-int reduce_options_types(struct reduce_options *options, const struct array *array, struct error *error)
+int reduce_options_type(const struct reduce_options *options, const struct array *array, enum scand_dtype *out,
+                        struct error *error)
 {
-    if (options->output_dtype == TYPE_LEFT_OUT)
-        options->output_dtype = usual_output(array, options->reduce.reduction);
-    if (options->output_path)
-        return array_check_result(options->output_format, options->output_dtype, error);
-    if (printer_can_print(options->output_dtype))
+    const bool is_named = options->output_dtype != TYPE_LEFT_OUT;
+    *out = is_named ? options->output_dtype : usual_output(array, options->reduce.reduction);
+    if (options->batch.output_path)
+        return array_check_result(options->output_format, *out, error);
+    if (printer_can_print(*out))
         return 0;
     return fail(error, EX_USAGE,
                 "--output-dtype is %s, which is not printed; give -o FILE, or one of f32, f64, i32, i64, u32, u64",
-                scand_word(SCAND_LIST_DTYPE, options->output_dtype));
+                scand_word(SCAND_LIST_DTYPE, *out));
 }

@@ -42,9 +42,19 @@ static int run_options_parse(int argc, char **argv, struct scan_options *options
     options->files.operands = pipeline->files;
     options->files.operand_count = pipeline->file_count;
     options->files.pipeline = pipeline;
-    options->inputs = argv + optind + 1;
-    options->input_count = argc - optind - 1;
+    options->batch.inputs = argv + optind + 1;
+    options->batch.count = argc - optind - 1;
     return result;
+}
+
+/* Refuses files that steps write for each of several inputs. */
+static int written_check(const struct scan_options *options, struct error *error)
+{
+    for (uint32_t i = 0; options->batch.count > 1 && i < options->files.operand_count; i++)
+        if (options->files.operands[i].written)
+            return fail(error, EX_USAGE, "%s=%s would be written for each of %d inputs; give one input",
+                        options->files.operands[i].name, options->files.operands[i].path, options->batch.count);
+    return 0;
 }
 
 /* Runs steps that end in a reduction: each row becomes a number, which is printed or written as reduce does. */
@@ -53,8 +63,7 @@ static int run_reduce(const struct scan_options *from, struct error *error)
     struct reduce_options options = {
         .common = from->common,
         .files = from->files,
-        .input_path = from->input_count ? from->inputs[0] : NULL,
-        .output_path = from->output_path,
+        .batch = from->batch,
         .reduce = {.reduction = from->pipeline->reduction},
         .pipeline = from->pipeline,
         .output_dtype = from->output_dtype,
@@ -62,17 +71,17 @@ static int run_reduce(const struct scan_options *from, struct error *error)
     options.files.converts = true;
     if (from->ieee)
         return fail(error, EX_USAGE, "--output-format is of SEG-Y, and the results are numbers; leave it out");
-    int result = reduce_options_check(&options, from->input_count, error);
-    return result ? result : reduce_file(&options, error);
+    int result = written_check(from, error);
+    if (!result)
+        result = reduce_options_check(&options, error);
+    return result ? result : reduce_files(&options, error);
 }
 
-static int run_scan(const struct scan_options *options, struct error *error)
+static int run_scan(struct scan_options *options, struct error *error)
 {
     int result = scan_files_check(options, error);
-    for (uint32_t i = 0; !result && options->input_count > 1 && i < options->files.operand_count; i++)
-        if (options->files.operands[i].written)
-            result = fail(error, EX_USAGE, "%s=%s would be written for each of %d inputs; give one input",
-                          options->files.operands[i].name, options->files.operands[i].path, options->input_count);
+    if (!result)
+        result = written_check(options, error);
     return result ? result : scan_files(options, error);
 }
 

@@ -130,56 +130,21 @@ static int scan_run(struct file_job *job, const struct scan_options *options, st
     return result;
 }
 
-static int scan_file(const struct scan_options *options, const char *input_path, struct scand **daemon,
+static int scan_file(void *context, const char *input_path, const char *output_path, struct scand **daemon,
                      struct error *error)
 {
+    const struct scan_options *options = context;
     struct file_job job;
-    char *own_path = NULL;
-    int result = path_in_folder(options->output_path, input_path, &own_path, error);
-    if (result)
-        return result;
-    result = file_job_open(&job, &options->files, input_path, own_path ? own_path : options->output_path, error);
+    int result = file_job_open(&job, &options->files, input_path, output_path, error);
     if (!result)
         result = scan_run(&job, options, daemon, error);
     file_job_close(&job);
-    free(own_path);
     return result;
 }
 
-/* True for a failure that all files after this one would meet, or by which somebody has stopped the command. */
-static bool ends_batch(const struct scand *daemon, int exit_code)
+int scan_files(struct scan_options *options, struct error *error)
 {
-    return exit_code == EX_UNAVAILABLE || (exit_code == EX_NOPERM && !daemon) || exit_code == EXIT_PIPE ||
-           exit_code == scand_status_exit_code(SCAND_CANCELLED);
-}
-
-/* Says what became of several files of which some have failed, each with a line of its own. The exit code is that of
- * the first one. */
-static int batch_error(int count, int begun, int failures, int exit_code, struct error *error)
-{
-    fail(error, exit_code, "%d of %d files failed, for the reasons above", failures, count);
-    if (begun > failures)
-        fail_more(error, "the results of %d are written", begun - failures);
-    if (count > begun)
-        fail_more(error, "%d were not begun", count - begun);
-    return exit_code;
-}
-
-int scan_files(const struct scan_options *options, struct error *error)
-{
-    const int count = options->input_count;
-    struct scand *daemon = NULL;
-    int begun = 0, failures = 0, exit_code = 0, result = 0;
-    while (begun < count && !ends_batch(daemon, result)) {
-        result = scan_file(options, options->inputs[begun++], &daemon, error);
-        if (!result || count == 1)
-            continue;
-        fprintf(stderr, "scanctl: %s\n", error->text);
-        failures++;
-        exit_code = exit_code ? exit_code : result;
-    }
-    scand_disconnect(daemon);
-    return failures ? batch_error(count, begun, failures, exit_code, error) : result;
+    return batch_run(&options->batch, scan_file, options, error);
 }
 
 int command_scan(int argc, char **argv, struct common_options *common, struct error *error)

@@ -85,7 +85,7 @@ int scan_option_handle(void *context, int option, const char *argument, struct e
     int word = 0, result;
     switch (option) {
     case OPTION_OUTPUT:
-        options->output_path = argument;
+        options->batch.output_path = argument;
         return 0;
     case OPTION_PASSES:
         return passes_parse(scan, argument, error);
@@ -158,30 +158,8 @@ static int coefficients_check(const struct scan_options *options, struct error *
         return fail(error, EX_USAGE,
                     "--op affine needs coefficients; give --coefficient NUMBER, or --coefficients FILE with one "
                     "for each sample");
-    if (each && !strcmp(options->coefficients.path, "-") && !strcmp(options->inputs[0], "-"))
+    if (each && !strcmp(options->coefficients.path, "-") && !strcmp(options->batch.inputs[0], "-"))
         return fail(error, EX_USAGE, "input and --coefficients are both standard input; give a file for one");
-    return 0;
-}
-
-/* Checks that several inputs go to a folder, where each result has its input's name. */
-static int inputs_check(const struct scan_options *options, struct error *error)
-{
-    const char *path = options->output_path;
-    bool folder = path_is_folder(path);
-    if (options->input_count > 1 && !folder)
-        return fail(error, EX_USAGE,
-                    "%d inputs, the first is \"%s\", and -o is \"%s\"; give a folder that exists, as in -o %s/",
-                    options->input_count, options->inputs[0], path, strcmp(path, "-") ? path : "results");
-    for (int i = 0; i < options->input_count; i++) {
-        if (!*options->inputs[i])
-            return fail(error, EX_USAGE, "the input is \"\"; give a file, or - for standard input");
-        if (folder && !strcmp(options->inputs[i], "-"))
-            return fail(error, EX_USAGE, "-o is the folder \"%s\", and standard input has no name; give -o FILE", path);
-        for (int j = 0; folder && j < i; j++)
-            if (!strcmp(path_name(options->inputs[i]), path_name(options->inputs[j])))
-                return fail(error, EX_USAGE, "%s and %s would both be written to %s; give them to two commands",
-                            options->inputs[j], options->inputs[i], path);
-    }
     return 0;
 }
 
@@ -190,15 +168,15 @@ int scan_files_check(const struct scan_options *options, struct error *error)
     if (options->files.axes)
         return fail(error, EX_USAGE, "--axis is \"%s\", but several axes are for reductions; name one",
                     options->files.axes);
-    if (options->input_count < 1)
+    if (options->batch.count < 1)
         return fail(error, EX_USAGE, "no input; give files, or - for standard input");
-    if (!options->output_path)
+    if (!options->batch.output_path)
         return fail(error, EX_USAGE, "no output; give -o FILE, or -o - for standard output");
-    if (!*options->output_path)
+    if (!*options->batch.output_path)
         return fail(error, EX_USAGE, "the output is \"\"; give a file, or - for standard output");
-    if (!strcmp(options->output_path, "-") && options->common.json)
+    if (!strcmp(options->batch.output_path, "-") && options->common.json)
         return fail(error, EX_USAGE, "--json and -o - would both write to standard output; give -o FILE");
-    return inputs_check(options, error);
+    return batch_check(&options->batch, error);
 }
 
 void scan_options_init(struct scan_options *options)
@@ -218,8 +196,8 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
     int result = options_parse(argc, argv, &set, &options->common, error);
     if (result || options->common.help)
         return result;
-    options->inputs = argv + optind;
-    options->input_count = argc - optind;
+    options->batch.inputs = argv + optind;
+    options->batch.count = argc - optind;
     result = scan_files_check(options, error);
     return result ? result : coefficients_check(options, error);
 }

@@ -4,6 +4,7 @@
 #ifndef SCANCTL_SCAN_OPTIONS_H
 #define SCANCTL_SCAN_OPTIONS_H
 
+#include "client/scanctl/commands/batch.h"
 #include "client/scanctl/commands/commands.h"
 #include "client/scanctl/stream/pipeline.h"
 
@@ -11,10 +12,8 @@ struct scan_options {
     struct common_options common;
     struct file_options files;
     struct operand_file coefficients; /* files.operands points here where coefficients are given */
-    char **inputs;                    /* input_count paths */
-    int input_count;
-    const char *output_path; /* a file or a folder */
-    struct scand_scan scan;  /* without its tensors and axis */
+    struct batch batch;
+    struct scand_scan scan; /* without its tensors and axis */
     struct scand_step then[SCAND_STEPS_MAX];
     const char *then_text[SCAND_STEPS_MAX]; /* the texts of --then */
     enum scand_dtype output_dtype;          /* TYPE_LEFT_OUT: the usual dtype */
@@ -32,7 +31,7 @@ option_handler scan_option_handle;
 /* Checks what can be said of inputs and output before any file is opened. */
 int scan_files_check(const struct scan_options *options, struct error *error);
 /* Reads, scans and writes each input, on one connection. */
-int scan_files(const struct scan_options *options, struct error *error);
+int scan_files(struct scan_options *options, struct error *error);
 
 /* The types of a scan of this array where they were left out: *output, the result's, and the accumulator, which is
  * shown. The daemon has the same rule for the others. `form` is the result's: EX_USAGE where it is the array's own and

@@ -66,6 +66,6 @@ void printer_put(struct printer *printer, enum scand_dtype dtype, const void *nu
         if (printer->json)
             json_number(printer->json, NULL, finite ? text : "null");
         else
-            printf("%s\n", text);
+            printf("%s%s%s\n", text, printer->name ? " " : "", printer->name ? printer->name : "");
     }
 }

@@ -11,6 +11,7 @@
 
 struct printer {
     struct json *json; /* an open list; NULL: lines on standard output */
+    const char *name;  /* what lines say behind each number; NULL: nothing */
 };
 
 /* True when numbers of this dtype can be printed: f32, f64 and integers in this machine's byte order. */
