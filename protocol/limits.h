@@ -95,6 +95,12 @@
 #define LIMIT_LOST_MS           2000    /* the same when the device is lost and everybody waits for the next worker */
 #define LIMIT_QUICK_MS          2000    /* time that a worker has to serve for its end not to be a failure */
 
+/* Metrics over HTTP. */
+#define LIMIT_HTTP_CONNECTIONS 16
+#define LIMIT_HTTP_BYTES       KIB(8) /* memory for a connection: a request's head fits, or is refused */
+#define LIMIT_HTTP_MS          5000   /* from a connection's start to its end */
+#define LIMIT_HTTP_PAGE_MS     50     /* for which a page is kept, and given to all who ask */
+
 /* Buffers. A host buffer is a segment, of a power of two, or several large ones. */
 #define LIMIT_SMALLEST_SEGMENT_BYTES KIB(4)
 #define LIMIT_POOL_FILES             2048 /* segments that are not large: each takes a descriptor and a memory map */

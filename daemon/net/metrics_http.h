@@ -5,8 +5,8 @@
  *
  * A connection has one request and LIMIT_HTTP_MS from its start to its end, whatever it does meanwhile. One beyond
  * LIMIT_HTTP_CONNECTIONS takes the place of the oldest whose request has not come, so that nobody is kept out by those
- * who say nothing. A page is made at most once in LIMIT_HTTP_PAGE_MS, and given
- * to all who ask meanwhile: with many users it takes some milliseconds of the loop.
+ * who say nothing. A page is made at most once in LIMIT_HTTP_PAGE_MS, and given to all who ask meanwhile: with many
+ * users it takes some milliseconds of the loop.
  */
 #ifndef DAEMON_METRICS_HTTP_H
 #define DAEMON_METRICS_HTTP_H
@@ -15,12 +15,8 @@
 #include <stdio.h>
 #include <uv.h>
 
+#include "protocol/limits.h"
 #include "protocol/status.h"
-
-#define LIMIT_HTTP_CONNECTIONS 16
-#define LIMIT_HTTP_BYTES       8192 /* libmicrohttpd's memory for a connection: a request's head fits, or is refused */
-#define LIMIT_HTTP_MS          5000
-#define LIMIT_HTTP_PAGE_MS     50
 
 /* Writes the page for a request. */
 typedef void http_page(void *context, FILE *file);
