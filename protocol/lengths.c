@@ -81,7 +81,9 @@ uint64_t vector_length(const struct msg_tensor *tensor, uint64_t axis)
     return axis < tensor->shape_count ? tensor->shape[axis] : 0;
 }
 
-static length_after_step *const lengths[OPERATION_COUNT] = {
+typedef uint64_t length_function(const union msg_step *step, uint64_t axis, uint64_t length);
+
+static length_function *const lengths[OPERATION_COUNT] = {
 #define X(NAME, FIELDS, LENGTH, ...) LENGTH,
     OPERATIONS(X)
 #undef X
@@ -89,7 +91,7 @@ static length_after_step *const lengths[OPERATION_COUNT] = {
 
 uint64_t length_after(const union msg_step *step, uint64_t axis, uint64_t length)
 {
-    length_after_step *const of = lengths[step->operation];
+    length_function *const of = lengths[step->operation];
     return length > 0 || of == length_one ? of(step, axis, length) : 0;
 }
 

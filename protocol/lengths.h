@@ -9,8 +9,6 @@
 
 /* The elements of a step's result for a row of `length` along `axis`: 0 for a row of 0, except for a number for each
  * row; UINT64_MAX stands for more than 2^63. Only the shapes of the step's operands are used. */
-typedef uint64_t length_after_step(const union msg_step *step, uint64_t axis, uint64_t length);
-
 uint64_t length_after(const union msg_step *step, uint64_t axis, uint64_t length);
 
 /* Elements along `axis` of an operand that is a vector for each row, or one vector for all rows. */

@@ -5,7 +5,6 @@
 #ifndef PROTOCOL_OBJECTS_H
 #define PROTOCOL_OBJECTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -5,7 +5,6 @@
 #ifndef PROTOCOL_STATUS_H
 #define PROTOCOL_STATUS_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 
 #include <scand/types.h>

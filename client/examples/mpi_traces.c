@@ -6,7 +6,6 @@
  */
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <scand/scand.h>
 

@@ -2,6 +2,7 @@
 #ifndef DAEMON_REPLIES_H
 #define DAEMON_REPLIES_H
 
+#include "protocol/encoding.h"
 #include "service.h"
 
 /* Answers a request of a client; into nothing when it is gone. */

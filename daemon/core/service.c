@@ -10,6 +10,7 @@
 #include "daemon/core/memory/client_descriptors.h"
 #include "daemon/core/memory/waiting.h"
 #include "daemon/core/schedule/pump.h"
+#include "daemon/core/stats/histogram.h"
 #include "loop.h"
 #include "protocol/describe.h"
 #include "replies.h"

@@ -9,7 +9,7 @@
 #include <assert.h>
 
 #include "protocol/connection.h"
-#include "protocol/encoding.h"
+#include "protocol/messages.h"
 
 #include "daemon/core/jobs/group.h"
 #include "daemon/core/memory/stock.h"
@@ -17,7 +17,6 @@
 #include "daemon/core/schedule/scheduler.h"
 #include "daemon/core/stats/device_time.h"
 #include "daemon/core/stats/event_log.h"
-#include "daemon/core/stats/histogram.h"
 #include "user.h"
 
 #define SERVICE_NAME "scand " SCAND_RELEASE /* as hello and metrics tell it; the build gives the release */

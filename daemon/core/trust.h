@@ -24,8 +24,8 @@ void trust_note_unit(struct service *service, const struct work_queue *queue, ui
  * that its client gives back, others that meet a page which is not there sleep as well, whoever's it is. */
 bool trust_excuses(const struct service *service, const struct user *user, uint64_t since_us);
 
-/* The loop of a worker sleeps, which is to be ended for that: no later worker trusts the user at whose memory it is.
- * For the supervisor. */
+/* For the supervisor, where it ends a worker whose loop hangs: no later worker trusts the user at whose memory that
+ * loop sleeps, if it does. */
 void trust_accuse(struct service *service);
 
 #endif

@@ -20,8 +20,8 @@
 #include "daemon/core/schedule/loop_turns.h"
 
 // clang-format off
-/* Quotas: things of which a user may have so much at a time. The word is that of the setting. NAME word what is counted
- * what helps */
+/* Quotas: things of which a user may have so much at a time. The word is that of the setting.
+ *  NAME             word             what is counted            what helps */
 #define QUOTAS(X)                                                                                  \
     X(HOST_MEMORY,   "host-memory",   "bytes of host buffers",   "release a buffer")               \
     X(DEVICE_MEMORY, "device-memory", "bytes of device buffers", "release a buffer")               \

@@ -11,7 +11,7 @@ void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // clang-format off
-/* Causes of log lines that clients can bring about as often as they like. NAME priority */
+/* Causes of log lines that clients can bring about as often as they like: X(NAME, priority). */
 #define LOG_CAUSES(X)                                                                               \
     X(LATE,         LOG_INFO) /* a message that does not come */                                    \
     X(UNREAD,       LOG_INFO) /* answers that are not taken */                                      \

@@ -2,8 +2,6 @@
 #ifndef TESTS_BENCH_BANKS_H
 #define TESTS_BENCH_BANKS_H
 
-#include <stdint.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "client/scanctl/formats/file.h"
-#include "client/scanctl/formats/forms.h"
 #include "client/scanctl/formats/input.h"
 #include "client/scanctl/stream/partition.h"
 #include "tests/fuzz/fuzz.h"

@@ -3,7 +3,6 @@
  * messages allow, against wider arithmetic.
  */
 #include "daemon/core/jobs/job.h"
-#include "daemon/core/jobs/rows.h"
 #include "daemon/core/jobs/tensor_layout.h"
 #include "tests/fuzz/fuzz_job.h"
 

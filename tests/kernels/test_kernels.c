@@ -1,7 +1,6 @@
 /*
  * Scans by every implementation against the reference, bit by bit.
  */
-#include "kernels/cuda/scan_cuda.h"
 #include "kernels/order1/dtypes.h"
 #include "tests/kernels/offsets.h"
 #include "tests/kernels/rules.h"

@@ -4,13 +4,7 @@
 
 #include "tests/unit/service_rig.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-
-#include "daemon/core/clients.h"
-#include "daemon/core/jobs/loads.h"
-#include "daemon/core/memory/file_import.h"
 
 #define ANNA ((uid_t)1000)
 #define BERT ((uid_t)1001)

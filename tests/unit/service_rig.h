@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/core/service.h"
+#include "protocol/encoding.h"
 #include "tests/check.h"
 #include "tests/unit/device_manual.h"
 #include "tests/unit/open_descriptors.h"

@@ -1,7 +1,6 @@
 /* libscand when a daemon refuses jobs since it drains: they are the next daemon's, for a bounded time. And others that
  * no daemon has begun. */
 #include <errno.h>
-#include <poll.h>
 
 #include "client/lib/internal.h"
 #include "tests/unit/client_rig.h"

@@ -3,7 +3,6 @@
 
 #include <semaphore.h>
 
-#include "protocol/limits.h"
 #include "tests/check.h"
 
 #define SOME 8

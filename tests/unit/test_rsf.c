@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "client/scanctl/formats/file.h"
-#include "client/scanctl/formats/forms.h"
 #include "client/scanctl/formats/input.h"
 #include "tests/check.h"
 

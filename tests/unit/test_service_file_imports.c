@@ -1,6 +1,8 @@
 /* Files that jobs may read: what is taken, what is refused, and what of it is read. */
 #include "tests/unit/files_rig.h"
 
+#include <fcntl.h>
+
 /*
  * Descriptors that are refused.
  */

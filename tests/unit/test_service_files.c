@@ -1,6 +1,10 @@
 /* Jobs that read files: what they are given, in which order it is read, and what a file that fails or hangs does. */
 #include "tests/unit/files_rig.h"
 
+#include <fcntl.h>
+
+#include "daemon/core/jobs/loads.h"
+
 /*
  * Chunks of jobs that read files.
  */

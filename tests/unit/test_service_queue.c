@@ -1,8 +1,6 @@
 /* Queues of the service: deadlines by the test's clock, classes, and the answer when a queue is full. */
 #include "tests/unit/service_rig.h"
 
-#include "daemon/core/call.h"
-
 #define ANNA ((uid_t)1000)
 #define BERT ((uid_t)1001)
 

@@ -2,7 +2,6 @@
  * for. */
 #include "tests/unit/service_rig.h"
 
-#include "daemon/core/clients.h"
 #include "kernels/tutorial/steps/steps.h"
 
 #define ANNA ((uid_t)1000)

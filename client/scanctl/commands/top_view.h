@@ -6,7 +6,7 @@
 
 #include "client/scanctl/commands/snapshot.h"
 
-/* The orders of connections: the key, and its word. NAME key word */
+/* The orders of connections: X(NAME, key, word). */
 #define TOP_SORTS(X)         \
     X(DEVICE, 'd', "device") \
     X(MEMORY, 'm', "memory") \

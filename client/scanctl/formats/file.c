@@ -6,7 +6,6 @@
 
 #include "client/scanctl/formats/forms.h"
 #include "client/scanctl/formats/input.h"
-#include "client/scanctl/formats/output.h"
 
 #define X(NAME, WORD, OTHER) {#WORD, OTHER, &WORD##_form},
 static const struct row {

@@ -7,7 +7,6 @@
 
 #include "client/scanctl/formats/forms.h"
 #include "client/scanctl/formats/input.h"
-#include "client/scanctl/ui/text.h"
 
 /* Suggests shapes, "--shape 4,250 or --shape 1000": the given last dimension where it divides the samples, and one row
  * of all. */

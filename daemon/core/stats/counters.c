@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/core/memory/pool.h"
+#include "histogram.h"
 
 void service_totals(const struct service *service, struct service_totals *totals)
 {

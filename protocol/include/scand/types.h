@@ -132,8 +132,8 @@ extern "C" {
     X(JOB, "job")       \
     X(CHUNK, "chunk")
 
-/* The priorities of a user's jobs: jobs of the lowest rank go first. Other users' jobs are not concerned. NAME word
- * rank */
+/* The priorities of a user's jobs: jobs of the lowest rank go first. Other users' jobs are not concerned.
+ *  NAME     word      rank */
 #define SCAND_PRIORITIES(X)  \
     X(NORMAL, "normal", 1)   \
     X(LOW,    "low",    2)   \

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "protocol/limits.h"
-#include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 #include "tests/bench/hostile/daemon.h"
 #include "tests/bench/vitals.h"

@@ -6,7 +6,6 @@
 #ifndef TESTS_BENCH_HOSTILE_WITNESS_H
 #define TESTS_BENCH_HOSTILE_WITNESS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "protocol/limits.h"
