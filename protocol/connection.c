@@ -66,29 +66,23 @@ static_assert(offsetof(struct connection, in.bytes) + LIMIT_FIRST_READ_BYTES <= 
 static struct connection *connection_allocate(void)
 {
     void *memory = mmap(NULL, sizeof(struct connection), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void connection_free(struct connection *connection)
-{
-    if (connection)
-        munmap(connection, sizeof *connection);
+    if (memory == MAP_FAILED)
+        return NULL;
+    struct connection *connection = memory;
+    connection->fd = -1;
+    connection->out.parcels = connection->parcels;
+    connection->out.barrier = UINT64_MAX;
+    return connection;
 }
 
 struct connection *connection_create(int fd)
 {
-    struct connection *connection = connection_allocate();
-    int flags = fcntl(fd, F_GETFL);
-    if (!connection || flags < 0 || (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK))) {
-        int saved = connection ? errno : ENOMEM;
-        connection_free(connection);
-        close(fd);
-        errno = saved;
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK)))
         return NULL;
-    }
-    connection->fd = fd;
-    connection->out.parcels = connection->parcels;
-    connection->out.barrier = UINT64_MAX;
+    struct connection *connection = connection_allocate();
+    if (connection)
+        connection->fd = fd;
     return connection;
 }
 
@@ -97,11 +91,8 @@ struct connection *connection_create_on(const struct carrier *carrier, void *con
     struct connection *connection = connection_allocate();
     if (!connection)
         return NULL;
-    connection->fd = -1;
     connection->carrier = carrier;
     connection->context = context;
-    connection->out.parcels = connection->parcels;
-    connection->out.barrier = UINT64_MAX;
     return connection;
 }
 
@@ -130,7 +121,7 @@ void connection_destroy(struct connection *connection)
         connection->carrier->close(connection->context);
     else if (connection->fd >= 0)
         close(connection->fd);
-    connection_free(connection);
+    munmap(connection, sizeof *connection);
 }
 
 int connection_end(struct connection *connection)
@@ -402,6 +393,12 @@ size_t connection_take_lost(struct connection *connection, int *fds)
     return count;
 }
 
+/* The position behind all that is queued. */
+static uint64_t outbox_end(const struct outbox *out)
+{
+    return out->sent + (out->end - out->start);
+}
+
 /* Makes room for `size` more bytes at the end. */
 static int outbox_reserve(struct outbox *out, size_t size)
 {
@@ -427,7 +424,7 @@ static int outbox_reserve(struct outbox *out, size_t size)
 /* Duplicates the descriptors, behind the ones that wait already: all of them, or none. */
 static int outbox_add_fds(struct outbox *out, const int *fds, size_t count)
 {
-    uint64_t position = out->sent + (out->end - out->start);
+    const uint64_t position = outbox_end(out);
     for (size_t i = 0; i < count; i++) {
         int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
         if (fd < 0) {
@@ -471,7 +468,7 @@ static size_t outbox_due(const struct outbox *out)
  * must get with its own first byte, not with an earlier one's. */
 static size_t outbox_span(const struct outbox *out, size_t due)
 {
-    uint64_t end = out->sent + (out->end - out->start);
+    uint64_t end = outbox_end(out);
     if (due < out->parcel_count)
         end = out->parcels[due].position;
     if (out->sent < out->barrier && out->barrier < end)
@@ -593,12 +590,6 @@ int connection_flush(struct connection *connection)
 /*
  * Rings.
  */
-
-/* The position behind all that is queued. */
-static uint64_t outbox_end(const struct outbox *out)
-{
-    return out->sent + (out->end - out->start);
-}
 
 void connection_hold(struct connection *connection)
 {

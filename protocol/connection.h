@@ -18,7 +18,7 @@
 struct connection;
 struct rings;
 
-/* Takes over the connected socket `fd` (closed on failure too, NULL and errno then) and makes it non-blocking. */
+/* Takes over the connected socket `fd` and makes it non-blocking. NULL and errno: it stays the caller's. */
 struct connection *connection_create(int fd);
 void connection_destroy(struct connection *connection);
 /* -1: it has no socket. */

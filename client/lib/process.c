@@ -136,8 +136,10 @@ bool process_connect(struct scand *daemon)
 {
     pthread_mutex_lock(&lock);
     daemon->connection = connection_create(daemon->socket);
-    if (!daemon->connection)
+    if (!daemon->connection) {
+        close(daemon->socket);
         daemon->socket = -1;
+    }
     pthread_mutex_unlock(&lock);
     return daemon->connection != NULL;
 }

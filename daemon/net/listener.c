@@ -73,23 +73,15 @@ static struct user *listener_welcome(struct listener *listener, int fd)
         close_now(fd);
         return NULL;
     }
-    const bool left = has_left(fd);
-    if (left || service_is_full(service, who.uid)) {
-        if (left) { /* and nothing waits in it */
-            close(fd);
-        } else {
-            log_turned_away(who.uid, service->clients_most);
-            turn_away(listener, who.uid, fd);
-        }
+    if (has_left(fd)) {
+        close(fd); /* nothing waits in it */
         return user_find(&service->users, who.uid);
     }
-    struct connection *connection = connection_create(fd);
-    if (!connection)
-        return NULL;
-    struct client *client = service_open(service, connection, who.uid);
+    struct connection *connection = service_is_full(service, who.uid) ? NULL : connection_create(fd);
+    struct client *client = connection ? service_open(service, connection, who.uid) : NULL;
     if (!client) {
+        const int waiting = connection ? connection_end(connection) : fd;
         log_turned_away(who.uid, service->clients_most);
-        const int waiting = connection_end(connection);
         connection_destroy(connection);
         if (waiting >= 0)
             turn_away(listener, who.uid, waiting);

@@ -225,6 +225,8 @@ static int visit_with_messages(const char *socket, const struct kind *kind)
         return visit_fail(kind->name, error.message);
     struct connection *connection = connection_create(fd);
     bool done = connection && kind->with_messages(connection);
+    if (!connection)
+        close(fd);
     connection_destroy(connection);
     return done ? 0 : visit_fail(kind->name, "the daemon did not take part as it should");
 }

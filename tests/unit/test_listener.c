@@ -44,6 +44,7 @@ static int fail_watch;               /* errno of the next epoll_ctl that would w
 static int fail_accept;              /* errno of accept4 */
 static bool fail_accept_once_in_two; /* EMFILE */
 static unsigned accepted;            /* calls of accept4 */
+static bool fail_map;                /* the next mmap */
 static int fail_send;                /* errno of sendmsg, */
 static unsigned fail_sends;          /* for so many calls */
 static struct {
@@ -108,6 +109,18 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
         return -1;
     }
     return __real_accept4(fd, address, size, flags);
+}
+
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (fail_map) {
+        fail_map = false;
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return __real_mmap(at, size, protection, flags, fd, offset);
 }
 
 /*
@@ -428,6 +441,28 @@ static void a_socket_that_cannot_be_watched(void)
     end();
 }
 
+/* Where there is no memory for a connection, what waits in its socket is not closed by the loop, which it might hold
+ * up: a reader does. */
+static void a_socket_without_memory_for_its_connection(void)
+{
+    begin();
+    int other = client_greet(), fd = client_open();
+    client_send(fd, HELLO, sizeof HELLO - 1);
+    fail_map = true;
+    rounds(4);
+    CHECK(!fail_map);
+    CHECK(rig.work != NULL);
+    CHECK_EQ(rig.service.lent_fds.used, 1);
+    run_work();
+    CHECK_EQ(rig.service.lent_fds.used, 0);
+    CHECK(client_read(fd) <= 0);
+    CHECK(client_pings(other));
+    CHECK_EQ(rig.service.stats.clients_open, 1);
+    close(fd);
+    close(other);
+    end();
+}
+
 /* The loop does not try again and again, other clients are served, and later the connection is. */
 static void connections_that_cannot_be_accepted(void)
 {
@@ -669,6 +704,7 @@ int main(int argc, char **argv)
         TEST(rings_at_which_the_loop_sleeps_end),
         TEST(connections_beyond_the_allowance),
         TEST(a_socket_that_cannot_be_watched),
+        TEST(a_socket_without_memory_for_its_connection),
         TEST(connections_that_cannot_be_accepted),
         TEST(the_last_request_of_a_client),
         TEST(a_flood_is_cut_into_turns),

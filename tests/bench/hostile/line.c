@@ -21,6 +21,8 @@ bool line_open(struct attacker *self, struct line *line)
         line->connection = connection_create(fd);
     if (line->connection)
         return line_ask(line, METHOD_hello, &msg_hello_params_type, &hello, NULL, 0);
+    if (fd >= 0)
+        close(fd);
     self->tally->refused++;
     return false;
 }
