@@ -479,8 +479,8 @@ int supervisor_run(struct options *options, int ready_fd)
     struct supervisor self = {.options = options, .ready_fd = ready_fd, .channel = {-1, -1}};
     struct error error;
     int r = catch_signals(&self);
-    own_descriptors_raise_limit(); /* every client needs a descriptor, and descriptors on their way to clients count too
-                                    */
+    /* Every client needs a descriptor, and descriptors on their way to clients count, too. */
+    own_descriptors_raise_limit();
     self.shared_page = shared_page_create();
     if (!self.shared_page)
         r = -errno;
