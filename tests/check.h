@@ -103,10 +103,22 @@ static inline bool test_is_in_part(unsigned number)
     return !given || sscanf(given, "%u/%u", &part, &parts) != 2 || parts == 0 || number % parts == part % parts;
 }
 
+static inline bool test_has(const struct test *tests, const char *words)
+{
+    while (tests->name && !strstr(tests->name, words))
+        tests++;
+    return tests->name;
+}
+
 static inline int test_main(int argc, char **argv, const struct test *tests)
 {
     int passed = 0, failed = 0, skipped = 0;
     unsigned number = 0;
+    for (int i = 1; i < argc; i++)
+        if (!test_has(tests, argv[i])) { /* a name that was changed elsewhere would pass for ever */
+            printf("no test's name contains \"%s\"\n", argv[i]);
+            return 1;
+        }
     for (const struct test *test = tests; test->name; test++) {
         bool wanted = argc < 2;
         for (int i = 1; i < argc; i++)
@@ -127,10 +139,6 @@ static inline int test_main(int argc, char **argv, const struct test *tests)
                    check_failures ? "FAILED" : "skipped: ", check_failures ? "" : check_skipped);
     }
     printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
-    if (argc > 1 && number == 0) { /* a name that was changed elsewhere would pass for ever */
-        printf("no test has such a name\n");
-        return 1;
-    }
     return failed ? 1 : passed || !skipped ? 0 : 77;
 }
 

@@ -361,7 +361,7 @@ static void dtype_layouts(const struct group *group)
 
 /* Rows so many that the CPU path scans them side by side, around the width of vectors and of groups of rows, and as
  * long as leaves, tiles and blocks. Every dtype in all layouts; rows of more than a tile are columns. */
-static void bundles(const struct group *group)
+static void side_by_side(const struct group *group)
 {
     static const uint64_t row_list[] = {7, 8, 9, 15, 31, 32, 33, 47, 63, 65, 97};
     static const uint64_t length_list[] = {1,  2,  7,   8,   9,   11,  15,  16,   17,   24,   31,   32,
@@ -683,7 +683,7 @@ static void small(const struct group *group)
     SUITE(NAME, slots)                \
     SUITE(NAME, long_layouts)         \
     SUITE(NAME, batches)              \
-    SUITE(NAME, bundles)              \
+    SUITE(NAME, side_by_side)         \
     SUITE(NAME, long_columns)         \
     SUITE(NAME, wide_columns)         \
     SUITE(NAME, ragged)               \
@@ -691,7 +691,7 @@ static void small(const struct group *group)
 #define DRIVER_TESTS(NAME)                                                                                        \
     TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_rows_of_tiles), TEST(NAME##_rows_between_headers), \
         TEST(NAME##_long_rows), TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), TEST(NAME##_slots),             \
-        TEST(NAME##_long_layouts), TEST(NAME##_batches), TEST(NAME##_bundles), TEST(NAME##_long_columns),         \
+        TEST(NAME##_long_layouts), TEST(NAME##_batches), TEST(NAME##_side_by_side), TEST(NAME##_long_columns),    \
         TEST(NAME##_wide_columns), TEST(NAME##_ragged), TEST(NAME##_ragged_dtypes),
 
 /* Suites on the arithmetic. */
