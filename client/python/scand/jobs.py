@@ -158,15 +158,25 @@ class Job:
                 part.copies_out = []
 
     def end(self) -> None:
-        """All flights are over: makes of them what the job gives, once, and tells it."""
-        for part in self._plan.parts:
-            self._finish(part)
+        """All flights are over: makes of them what the job gives, once, and tells it. What fails on the way is the job's
+        error, since nobody else may be there who waits for an end."""
+        failure: Optional[BaseException] = None
+        try:
+            for part in self._plan.parts:
+                self._finish(part)
+        except Exception as error:
+            failure = error
         with self._lock:
             if self._ended:
                 return
             failed = [part.flight for part in self._plan.parts if part.flight.status]
-            if not failed:
-                self._value = self._plan.result()
+            if failure is not None:
+                self._error = failure
+            elif not failed:
+                try:
+                    self._value = self._plan.result()
+                except Exception as error:
+                    self._error = error
             elif any(flight.status == lib.SCAND_CANCELLED for flight in failed):
                 from concurrent.futures import CancelledError
 
@@ -176,8 +186,14 @@ class Job:
                 self._error = failed[0].error()
             self._ended = True
             callbacks, self._callbacks = self._callbacks, []
+        stop: Optional[BaseException] = None
         for callback in callbacks:
-            _call(callback, self)
+            try:
+                _call(callback, self)
+            except BaseException as error:  # Ctrl-C, or sys.exit(), once all callbacks have been called
+                stop = error
+        if stop is not None:
+            raise stop
 
 
 def _running_loop() -> Optional[asyncio.AbstractEventLoop]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import sys
 import threading
 import weakref
 from typing import Callable, Optional, Protocol
@@ -66,7 +67,7 @@ class Watcher:
             for job in list(self._jobs):
                 if job.over and not self._stopping:
                     self._jobs.remove(job)
-                    job.end()
+                    _end(job)
 
     def _has_ended(self) -> bool:
         return self._stopping or any(job.over for job in self._jobs)
@@ -79,6 +80,14 @@ class Watcher:
                 return True
             self._thread = None
             return False
+
+
+def _end(job: Watched) -> None:
+    """Ends a job. A callback that ends the thread, as sys.exit() does, ends no other job's callbacks."""
+    try:
+        job.end()
+    except BaseException:
+        threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
 
 
 _watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()

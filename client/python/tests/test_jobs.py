@@ -95,6 +95,36 @@ class Jobs(OnCpu):
         job.add_done_callback(told.append)
         self.assertEqual(told, [job, job])
 
+    def test_callbacks_that_end_a_thread(self):
+        """Only Exceptions are logged. Others, such as sys.exit()'s, are the thread's, after all callbacks of the job; the
+        next job's are called all the same."""
+        told, all_told = [], threading.Event()
+        first = long_job()
+        with mock.patch("threading.excepthook", lambda about: told.append(about.exc_type)):
+            first.add_done_callback(lambda job: sys.exit(3))
+            first.add_done_callback(told.append)
+            self.assertTrue(eventually(lambda: len(told) == 2), told)
+        self.assertEqual(told, [first, SystemExit])
+        long_job().add_done_callback(lambda job: all_told.set())
+        self.assertTrue(all_told.wait(60))
+        third = long_job()
+        third.add_done_callback(sys.exit)
+        with self.assertRaises(SystemExit):
+            third.result()
+        self.assertEqual(third.result(), LONG)
+
+    def test_results_that_cannot_be_given(self):
+        """What fails once the daemon is done, as where there is no memory, is the job's error, also for an event loop."""
+
+        async def waited(job):
+            return await job
+
+        for place in ("scand.plans.Part.after", "scand.plans.Plan.result"):
+            job = scand.submit(np.ones((2, 3)), out=np.zeros((2, 3), "f4"))
+            with mock.patch(place, side_effect=MemoryError("none left")), self.assertRaisesRegex(MemoryError, "^none left$"):
+                asyncio.run(asyncio.wait_for(waited(job), 60))
+            self.assertIsInstance(job.exception(), MemoryError)
+
     def test_many(self):
         arrays = [whole_numbers(n, seed=n) for n in range(1, 500)]
         for x, job in zip(arrays, scand.submit_many(arrays, "forward,backward")):
@@ -431,6 +461,10 @@ class Processes(OnCpu):
             scand.Client(small_jobs="there")
         with self.assertRaisesRegex(TypeError, "^patience_s: '3' is no number of seconds$"):
             scand.Client(patience_s="3")
+        for options in ({"socket": 3}, {"socket": "/a\0b"}, {"socket": b"\0"}, {"name": 3}, {"name": "a\0b"}, {"name": b"a"}):
+            with self.subTest(options), self.assertRaisesRegex(TypeError, f"^{list(options)[0]}: .*; take a text without null"):
+                scand.Client(**options)
+        self.assertGreater(scand.Client(name="\udc80").ping(), 0)
 
     def test_pickle(self):
         client = scand.Client(self.daemon.socket, "pickled", patience_s=3)
