@@ -115,6 +115,10 @@ class Client:
             raise TypeError(f"patience_s: {patience_s!r} is no number of seconds")
         if not patience_s >= 0:
             raise ValueError(f"patience_s: {patience_s} is not a number of seconds from 0 on")
+        if socket is not None and (not isinstance(socket, (str, bytes, os.PathLike)) or b"\0" in os.fsencode(socket)):
+            raise TypeError(f"socket: {socket!r} is no path; take a text without null bytes")
+        if name is not None and (not isinstance(name, str) or "\0" in name):
+            raise TypeError(f"name: {name!r} is no name; take a text without null characters")
         if small_jobs not in SMALL_JOBS:
             raise ValueError(f'small_jobs: {small_jobs!r} is neither "here" nor "daemon", nor None')
         self.socket = socket

@@ -91,7 +91,7 @@ def _connected(socket: Optional[str], name: Optional[str], patience_s: float, sm
             or lib.scand_connect_with(
                 options[0],
                 ffi.NULL if socket is None else os.fsencode(socket),
-                ffi.NULL if name is None else name.encode(),
+                ffi.NULL if name is None else name.encode(errors="replace"),
                 out,
             )
         )

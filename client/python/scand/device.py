@@ -20,7 +20,7 @@ from .driver import driver
 from .errors import LostError, UnavailableError, UnsupportedError
 from .jobs import submit
 from .layout import Settings, word_of
-from .memory import AnyArray, Elsewhere, Place, Range, holders, new_serial
+from .memory import AnyArray, Elsewhere, Place, Range, dimensions_of, holders, new_serial
 from .plans import Plan, Request
 
 _COPY = Settings(False, steps=(("map", (("op", "cast"),)),), options=(("priority", "normal"), ("after_failure", "1")))
@@ -449,10 +449,7 @@ def device_empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float, *, 
     kind = np.dtype(dtype)
     if word_of(kind) is None or kind.kind in "iu" and kind.itemsize < 4:
         raise TypeError(f"dtype: jobs have no samples of {kind} as results, and those in a device's memory are not converted; take another")
-    dimensions = (shape,) if isinstance(shape, (int, np.integer)) else tuple(int(extent) for extent in shape)
-    if min(dimensions, default=0) < 0:
-        raise ValueError(f"shape: {dimensions} has a negative dimension")
-    return device_allocate(dimensions, kind, client)
+    return device_allocate(dimensions_of(shape), kind, client)
 
 
 def device_array(array: Any, *, client: Optional[Client] = None) -> DeviceArray:

@@ -22,7 +22,7 @@ from .jobs import Job, submit_together
 from .jobs import submit as submit_plan
 from .layout import Settings, Step
 from .memory import AnyArray, Elsewhere, empty
-from .plans import Plan, Request, scheme_of
+from .plans import Plan, Request, refuse_mask, scheme_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -86,11 +86,25 @@ def _settings(
         raise ValueError(f"passes: {passes!r} are {len(passes)}; take one or two of forward and backward")
     members = {
         "kind": number("kind", kind), "op": number("operator", op), "accumulator": number("accumulator", accumulator),
-        "intermediate": number("intermediate", intermediate), "demean": int(demean), **_common(priority, deadline),
+        "intermediate": number("intermediate", intermediate), "demean": int(_flag("demean", demean)), **_common(priority, deadline),
     }
     if coefficient is not None:
         members["coefficient"] = coefficient
     return Settings(False, tuple(number("pass", word) for word in passes), tuple(members.items()))
+
+
+def _flag(name: str, given: object) -> bool:
+    if isinstance(given, (bool, np.bool_, int)) and given in (0, 1):
+        return bool(given)
+    raise TypeError(f"{name}: {given!r} is neither True nor False")
+
+
+def _check_words(**words: object) -> None:
+    """Names the word that is none. Those that cannot be keys of a cache would be refused without their name."""
+    for name, word in words.items():
+        for one in word if isinstance(word, tuple) else (word,):
+            if not isinstance(one, str):
+                raise TypeError(f"{name}: {one!r} is no word; take a text")
 
 
 def _is_double(asked: Optional[DTypeLike]) -> bool:
@@ -146,10 +160,17 @@ def _request(
     elif coefficient is not None:
         if np.iscomplexobj(coefficient):
             raise TypeError(f"coefficient: {coefficient!r} is complex; take a real number, or lfilter, which has complex ones")
-        factor = float(np.asarray(coefficient)[()])
+        try:
+            factor = float(np.asarray(coefficient)[()])
+        except (TypeError, ValueError):
+            raise TypeError(f"coefficient: {coefficient!r} is no number") from None
     if intermediate == "auto" and len(words) > 1 and _is_double(dtype if out is None or dtype is not None else out.dtype):
         intermediate = "f64"
-    settings = _settings(words, kind, op, accumulator, intermediate, demean, factor, priority, deadline)
+    try:
+        settings = _settings(words, kind, op, accumulator, intermediate, demean, factor, priority, deadline)
+    except TypeError:
+        _check_words(passes=words, kind=kind, op=op, accumulator=accumulator, intermediate=intermediate, priority=priority)
+        raise
     name = "demeaned" if demean else op
     return _of_arrays(Request(x, settings, name, axis, dtype, out, copy, form, coefficients, offsets=offsets))
 
@@ -168,7 +189,11 @@ def _results_of_small(
 
 
 def _of_arrays(request: Request) -> Request:
-    """Turns arrays of other packages into arrays of this one."""
+    """Turns arrays of other packages into arrays of this one, and what says False into that."""
+    if request.copy is not None:
+        request.copy = _flag("copy", request.copy)
+    if request.keepdims is not False:
+        request.keepdims = _flag("keepdims", request.keepdims)
     if type(request.x) is not np.ndarray:
         request.x = wrapped(request.x)
     out: Any = request.out
@@ -308,7 +333,11 @@ def _reduce_request(
 ) -> Request:
     if unknown:
         raise _refusal(unknown, ReduceOptions)
-    settings = _reduce_settings(op, priority, deadline)
+    try:
+        settings = _reduce_settings(op, priority, deadline)
+    except TypeError:
+        _check_words(op=op, priority=priority)
+        raise
     return _of_arrays(Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims, offsets=offsets))
 
 
@@ -516,6 +545,7 @@ def cumulative_trapezoid(
     or `dx` apart. The result has one sample less than `y` along the axis, unless `initial` is 0, which then comes
     first. With `dx` it is scan(y, kind="trapezoid"), rounded to the dtype of the results and multiplied by dx; sums of
     f16 are rounded to f32 before that."""
+    refuse_mask("y", y)
     samples = np.asarray(y)
     if samples.dtype.kind in "biu":
         samples = samples.astype(float)
@@ -569,6 +599,7 @@ def lfilter(
     coefficients each. With `zi`, the state before (one element along the axis), it returns the results and the state
     after. A complex a[1] / a[0] is taken as r exp(i phi): samples are turned by multiples of phi, filtered with r, and
     turned back."""
+    refuse_mask("x", x)
     numerator, denominator, samples = np.atleast_1d(b), np.atleast_1d(a), np.asarray(x)
     for name, taps in (("b", numerator), ("a", denominator)):
         if taps.ndim != 1 or not 1 <= taps.size <= 2:

@@ -425,6 +425,20 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[AnyArray, Pl
     return region.array(shape, dtype), region.place
 
 
+def dimensions_of(shape: Union[int, Sequence[int]]) -> tuple[int, ...]:
+    """A shape as numpy.empty takes it: one whole number, or several."""
+    try:
+        dimensions: tuple[int, ...] = (operator.index(shape),)  # type: ignore[arg-type]
+    except TypeError:
+        try:
+            dimensions = tuple(map(operator.index, shape))  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(f"shape: {shape!r} is no whole number, nor a list of them") from None
+    if min(dimensions, default=0) < 0:
+        raise ValueError(f"shape: {dimensions} has a negative dimension")
+    return dimensions
+
+
 def empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float) -> AnyArray:
     """A C-ordered array in shared memory, whose content is arbitrary, as numpy.empty makes it.
 
@@ -434,10 +448,7 @@ def empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float) -> AnyArra
     kind = np.dtype(dtype)
     if kind.hasobject:
         raise TypeError(f"dtype: {kind} holds references, which cannot be shared; take a dtype of numbers")
-    dimensions = (shape,) if isinstance(shape, (int, np.integer)) else tuple(int(extent) for extent in shape)
-    if min(dimensions, default=0) < 0:
-        raise ValueError(f"shape: {dimensions} has a negative dimension")
-    made = allocate(dimensions, kind)[0]
+    made = allocate(dimensions_of(shape), kind)[0]
     return made.view(kind) if kind.names else made
 
 

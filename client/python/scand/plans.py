@@ -139,8 +139,7 @@ class Plan:
 
     def __init__(self, request: Request):
         self.request = request
-        if isinstance(request.x, np.ma.MaskedArray):
-            raise TypeError("x: it is a masked array, and its mask would be left out; take x.filled(0) or x.compressed()")
+        refuse_mask("x", request.x)
         given: Any = request.x if isinstance(request.x, Elsewhere) else np.asarray(request.x)
         shape = given.shape
         kept: Optional[tuple[int, ...]] = None
@@ -459,10 +458,19 @@ def _like_rows(own: StepOperand, shape: tuple[int, ...], axis: Union[int, Sequen
 
 def converted(name: str, given: ArrayLike, dtype: Dtype) -> AnyArray:
     """The array in another dtype, if no fraction or imaginary part is left out."""
+    refuse_mask(name, given)
     array = np.asarray(given)
     if array.size and _loses(array.dtype, dtype):
         raise TypeError(f"{name}: its dtype is {array.dtype}, and jobs take {dtype} here; convert it, as .real or .astype({dtype}) do")
-    return np.asarray(array, dtype)
+    try:
+        return np.asarray(array, dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: its dtype is {array.dtype}, and jobs take {dtype} here; take numbers") from None
+
+
+def refuse_mask(name: str, given: object) -> None:
+    if isinstance(given, np.ma.MaskedArray):
+        raise TypeError(f"{name}: it is a masked array, and its mask would be left out; take what its filled(0) or compressed() gives")
 
 
 def _loses(given: Dtype, to: Dtype) -> bool:

@@ -363,10 +363,23 @@ class Scan(PackageTest):
             ({"axis": 1.5}, "^axis: 1.5 is no whole number"),
             ({"axis": "time"}, "^axis: 'time' is no whole number"),
             ({"deadline": "1"}, "^deadline: '1' is no number of seconds$"),
+            ({"kind": ["half"]}, r"^kind: \['half'\] is no word"),
+            ({"passes": [["forward"]]}, r"^passes: \['forward'\] is no word"),
+            ({"priority": {}}, "^priority: {} is no word"),
+            ({"demean": "yes"}, "^demean: 'yes' is neither True nor False$"),
+            ({"demean": 2}, "^demean: 2 is neither"),
+            ({"copy": "no"}, "^copy: 'no' is neither True nor False$"),
+            ({"op": "affine", "coefficient": "a"}, "^coefficient: 'a' is no number$"),
+            ({"op": "affine", "coefficient": ["a"] * 10}, "^coefficient: its dtype is <U1, and jobs take float64 here; take numbers$"),
             ({"demaen": True}, "^demaen: there is no such keyword; take axis, .* coefficient or client$"),
         ):
             with self.subTest(options), self.assertRaisesRegex(TypeError, text):
                 scand.scan(x, **options)
+        with self.assertRaisesRegex(ValueError, "^x: copy=False"):
+            scand.scan(x, copy=np.False_)
+        for options, text in (({"op": ["sum"]}, r"^op: \['sum'\] is no word"), ({"keepdims": "no"}, "^keepdims: 'no' is neither")):
+            with self.subTest(options), self.assertRaisesRegex(TypeError, text):
+                scand.reduce(x, **options)
         for call, second in ((scand.reduce, "sum"), (scand.run, ["demean"])):
             with self.subTest(call), self.assertRaisesRegex(TypeError, "^kind: there is no such keyword; take axis, .* keepdims or client$"):
                 call(x, second, kind="exclusive")

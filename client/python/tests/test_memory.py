@@ -38,6 +38,11 @@ class Arrays(unittest.TestCase):
             scand.empty(3, object)
         with self.assertRaises(MemoryError):
             scand.empty(1 << 60)
+        self.assertEqual([scand.empty(shape).shape for shape in (np.array(3), [np.int8(2), True], ())], [(3,), (2, 1), ()])
+        for make in (scand.empty, scand.device_empty):
+            for shape in (2.5, None, "3", (2, 1.0), [[2]]):
+                with self.assertRaisesRegex(TypeError, "^shape: .* is no whole number, nor a list of them$"):
+                    make(shape)
 
     def test_more_than_the_machine_has(self):
         """It is refused before pages are made: the kernel would end a process."""

@@ -92,6 +92,15 @@ class NumPyNames(PackageTest):
     def test_masks_are_not_left_out(self):
         with self.assertRaisesRegex(TypeError, "^x: it is a masked array"):
             scand.cumsum(np.ma.masked_array([1.0, 2, 3], [0, 1, 0]))
+        x, masked = np.ones(3), np.ma.masked_array([1.0, 2, 3], [0, 1, 0])
+        for name, call in (
+            ("x", lambda: scand.lfilter([1], [1, 0.5], masked)),
+            ("y", lambda: scand.cumulative_trapezoid(masked)),
+            ("coefficient", lambda: scand.scan(x, op="affine", coefficient=masked)),
+            (r"steps\[0\].other", lambda: scand.run(x, [("map", {"op": "add", "other": masked})])),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(TypeError, f"^{name}: it is a masked array"):
+                call()
 
     def test_extremes_keep_nan(self):
         x = np.array([1, 3, 2, np.nan, 5, 4.0])
