@@ -351,6 +351,13 @@ bool connection_is_partial(const struct connection *connection)
     return size < in->required_bytes || walk(in->bytes + in->start, size, &length) == -EAGAIN;
 }
 
+bool connection_has_more(struct connection *connection)
+{
+    const uint8_t *bytes;
+    size_t size;
+    return connection_peek(connection, &bytes, &size) != 0 || connection_is_partial(connection);
+}
+
 uint64_t connection_position(const struct connection *connection)
 {
     const struct inbox *in = &connection->in;

@@ -60,6 +60,8 @@ int connection_peek(struct connection *connection, const uint8_t **bytes, size_t
 void connection_consume(struct connection *connection);
 /* True when a message has begun to arrive and is not complete. */
 bool connection_is_partial(const struct connection *connection);
+/* True when bytes behind the last consumed message have arrived, to which later descriptors may belong. */
+bool connection_has_more(struct connection *connection);
 
 /* Bytes before the first that was not consumed, since the connection began: where the next message is, or will be. */
 uint64_t connection_position(const struct connection *connection);

@@ -61,6 +61,15 @@ static int notification_handle(struct scand *daemon, const struct message *messa
     return message_read(message, &msg_job_progress_type, progress, error) ? -EBADMSG : 0;
 }
 
+/* Descriptors that no answer announces are nobody's, and would be taken for those of a later answer. */
+static int descriptors_check(struct connection *connection, struct error *error)
+{
+    const size_t count = connection_fd_count(connection);
+    if (count == 0 || connection_has_more(connection))
+        return 0;
+    return error_set(error, -EBADMSG, "%zu descriptors that it did not announce", count);
+}
+
 /* Handles one message. A callback comes last, when nothing of the message is needed: it may call the library. */
 static int message_handle(struct scand *daemon, const uint8_t *bytes, size_t size)
 {
@@ -77,6 +86,8 @@ static int message_handle(struct scand *daemon, const uint8_t *bytes, size_t siz
         code = error_set(&error, -EBADMSG, "a request, where only answers are expected");
     message_close(&message);
     connection_consume(daemon->connection);
+    if (code == 0)
+        code = descriptors_check(daemon->connection, &error);
     if (code) {
         if (code == -ENOMEM)
             session_fail(daemon, code, "out of memory for a message of the daemon");

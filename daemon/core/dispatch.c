@@ -42,20 +42,12 @@ static int run_handler(enum method method, struct call *call, const union params
     }
 }
 
-/* True when bytes after the current message have arrived, to which later descriptors may belong. */
-static bool more_follows(struct connection *connection)
-{
-    const uint8_t *bytes;
-    size_t size;
-    return connection_peek(connection, &bytes, &size) != 0 || connection_is_partial(connection);
-}
-
 /* Takes the descriptors that a message announces. What it did not announce ends the connection. */
 static int accept_descriptors(struct call *call, uint64_t announced)
 {
     struct client *client = call->client;
     size_t arrived = connection_fd_count(client->connection);
-    if (arrived > announced && !more_follows(client->connection)) {
+    if (arrived > announced && !connection_has_more(client->connection)) {
         client->failed = true;
         return error_set(&call->error, -EBADF,
                          "%zu descriptors came with a message that announces %zu; the connection ends", arrived,
@@ -76,7 +68,7 @@ static void drop_descriptors(struct call *call)
 {
     struct connection *connection = call->client->connection;
     size_t arrived = connection_fd_count(connection);
-    if (arrived > LIMIT_MESSAGE_FDS || (arrived > 0 && more_follows(connection)))
+    if (arrived > LIMIT_MESSAGE_FDS || (arrived > 0 && connection_has_more(connection)))
         call->client->failed = true;
     else if (connection_pop_fds(connection, call->fds, arrived) == 0)
         call->fd_count = arrived;

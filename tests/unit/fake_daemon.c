@@ -458,6 +458,10 @@ static bool send_garbage(struct fake *fake, struct fake_client *client, const st
     case FAKE_GARBAGE_PROGRESS:
         encode_notification(&out, METHOD_job_progress, &msg_nothing_type, &(struct msg_nothing){});
         break;
+    case FAKE_GARBAGE_FILES:
+        encode_result(&out, message->msgid, &msg_nothing_type, &(struct msg_nothing){});
+        send_bytes(client, &out, (int[]){STDERR_FILENO, STDERR_FILENO}, 2);
+        return false;
     case FAKE_GARBAGE_MESSAGES:
         encode_notification(&out, METHOD_server_ping, &msg_nothing_type, &(struct msg_nothing){});
         encode_notification(&out, METHOD_job_progress, &msg_job_progress_type,

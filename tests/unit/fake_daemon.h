@@ -28,6 +28,7 @@ enum fake_garbage {
     FAKE_GARBAGE_REQUEST,  /* a request, which only clients send */
     FAKE_GARBAGE_RESULT,   /* an answer without its fields */
     FAKE_GARBAGE_PROGRESS, /* progress without its fields */
+    FAKE_GARBAGE_FILES,    /* an answer without fields, as that to a ping, with descriptors that it does not announce */
     FAKE_GARBAGE_RANDOM,   /* anything */
     FAKE_GARBAGE_MESSAGES, /* valid ones that nobody asked for, then the answer */
     FAKE_GARBAGE_BEHIND,   /* the answer, and with it what is no MessagePack */

@@ -304,6 +304,21 @@ static void test_garbage_behind_an_answer(void)
     rig_end();
 }
 
+/* Descriptors that no answer announces would be kept, or taken for those of the next buffer. */
+static void test_descriptors_that_nobody_asked_for(void)
+{
+    rig_begin();
+    fake.hold = 1;
+    struct scand_job *job = submit(buffer_of(BYTES), buffer_of(BYTES));
+    fake.garbage = FAKE_GARBAGE_FILES;
+    fake.garbage_on = METHOD_server_ping;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK(session->connection == NULL);
+    CHECK_EQ(scand_wait(job, 2000, NULL), SCAND_MALFORMED);
+    CHECK_CONTAINS(scand_message(session), "breaks the protocol (2 descriptors that it did not announce)");
+    rig_end();
+}
+
 static void test_random_bytes(void)
 {
     rig_begin();
@@ -386,6 +401,7 @@ static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_no_answer),
                                     TEST(test_garbage),
                                     TEST(test_garbage_behind_an_answer),
+                                    TEST(test_descriptors_that_nobody_asked_for),
                                     TEST(test_random_bytes),
                                     TEST(test_lies_about_buffers),
                                     TEST(test_a_segment_is_not_filled),
