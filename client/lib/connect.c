@@ -30,7 +30,8 @@ static struct scand *session_create(const struct scand_options *options, const c
     }
     int code = monitor_init(daemon);
     if (code) {
-        error_set(error, code, "cannot make the descriptors of a connection: %s", strerror(errno));
+        error_set(error, code, "cannot make the descriptors of a connection: %s%s", strerror(errno),
+                  code == -EBADF ? "; raise ulimit -n, or close some files" : "");
         session_free(daemon);
         return NULL;
     }

@@ -4,9 +4,11 @@ to call it.
 """
 
 import contextlib
+import functools
 import json
 import os
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -93,6 +95,17 @@ class Failures(ScanctlTest):
     def test_input_missing(self):
         self.fail_with(66, "no.raw: cannot be opened: No such file", "scan", self.path("no.raw"), "-o", self.out)
         self.fail_with(66, "is a folder", "scan", self.folder, "-o", self.out)
+
+    def test_few_descriptors(self):
+        """Wherever there is none left, the line says what helps."""
+        for files in range(4, 30):
+            limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (files, files))
+            result = run("scan", self.good, "--shape", 100, "-p", "forward", "-o", self.out, preexec_fn=limit)
+            if not result.returncode:
+                break
+            self.assertRegex(result.stderr.decode(), r"\Ascanctl: [^\n]+; raise \"?ulimit -n[^\n]+\n\Z")
+            self.assertEqual(self.files(), ["good.raw"])
+        self.assertIn(files, range(8, 29))
 
     def test_npy_cut(self):
         whole = npy_header((10, 10)) + packed([1.0] * 100)

@@ -18,8 +18,8 @@ int input_open(struct input *input, const char *path, struct error *error)
     const char *name = standard ? "standard input" : path;
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return fail(error, EX_NOINPUT, "%s: cannot be opened: %s; give a file that exists and that you may read", name,
-                    strerror(errno));
+        return fail(error, EX_NOINPUT, "%s: cannot be opened: %s; %s", name, strerror(errno),
+                    open_advice(errno, "give a file that exists and that you may read"));
     struct stat status = {.st_mode = 0};
     if (!fstat(fd, &status) && S_ISDIR(status.st_mode)) {
         if (!standard)

@@ -192,8 +192,8 @@ static void output_free(struct output *output)
 static int error_cannot_create(struct output *output, int code, struct error *error)
 {
     int exit_code = code == ENOSPC || code == EDQUOT ? EX_IOERR : EX_CANTCREAT;
-    fail(error, exit_code, "%s: cannot be created: %s; give a name in a folder that exists and that you may write to",
-         output->name, strerror(code));
+    fail(error, exit_code, "%s: cannot be created: %s; %s", output->name, strerror(code),
+         open_advice(code, "give a name in a folder that exists and that you may write to"));
     output_free(output);
     return exit_code;
 }

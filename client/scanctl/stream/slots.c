@@ -15,6 +15,8 @@ static int first_buffer_error(const struct stream *stream, int status, struct er
 {
     char bytes[GROUPED_BYTES];
     const char *message = scand_message(stream->daemon);
+    if (!is_shortage(status))
+        return remote_error(stream->daemon, status, "making room for samples", error);
     grouped(partition_buffer_bytes(stream->partition, stream->partition->least), bytes);
     return fail(
         error, remote_exit_code(stream->daemon, status),

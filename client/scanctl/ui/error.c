@@ -1,5 +1,6 @@
 #include "client/scanctl/ui/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,4 +28,9 @@ void fail_more(struct error *error, const char *format, ...)
     va_end(arguments);
     snprintf(error->text + length, sizeof(error->text) - length, "; %s", more);
     text_clean(error->text);
+}
+
+const char *open_advice(int code, const char *usual)
+{
+    return code == EMFILE || code == ENFILE ? "raise \"ulimit -n\", or close files" : usual;
 }

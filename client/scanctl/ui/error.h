@@ -24,4 +24,8 @@ int fail(struct error *error, int exit_code, const char *format, ...) __attribut
 /* Adds to the line, behind "; ". */
 void fail_more(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Returns what helps where opening or making a file fails by this errno; `usual`, unless it is for want of
+ * descriptors. */
+const char *open_advice(int code, const char *usual);
+
 #endif
