@@ -16,6 +16,10 @@ struct submission {
 static struct scand_job *job_create(struct scand *daemon, struct submission what, scand_progress *progress,
                                     void *context)
 {
+    if (!what.scan && !what.reduce && !what.task) {
+        session_fail(daemon, -EINVAL, "the job's description is NULL: give a scan, a reduction or a task");
+        return NULL;
+    }
     const size_t operands = what.task ? task_operand_count(what.task) : SCAN_OPERANDS;
     struct scand_job *job = malloc(sizeof *job + operands * sizeof job->operands[0]);
     if (!job) {

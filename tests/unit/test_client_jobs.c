@@ -219,6 +219,7 @@ static void test_local_checks(void)
     scan.MEMBER = VALUE;              \
     check_refused(&scan, WORDS);      \
     scan = good;
+    check_refused(NULL, "the job's description is NULL");
     REFUSED(input.buffer, NULL, "input.buffer is NULL")
     REFUSED(output.buffer, NULL, "output.buffer is NULL")
     REFUSED(output.buffer, foreign, "output.buffer belongs to another connection")
