@@ -86,6 +86,31 @@ def _meet(some: Sequence[AnyArray], others: Sequence[AnyArray]) -> bool:
     return any(range_of(array).meets(ranges) for array in some)
 
 
+class _Changed(threading.Condition):
+    """A condition whose lock a thread that has waited has again, whatever handlers of signals raise meanwhile. Else it
+    would give back a lock that another thread has."""
+
+    def __init__(self) -> None:
+        super().__init__(threading.Lock())
+
+    def _acquire_restore(self, state: object) -> None:  # threading's name of what wait() calls
+        held: list[bool] = []
+        raised: Optional[BaseException] = None
+        while True:
+            try:
+                while not held:
+                    # One call of C: a handler runs before the lock is had, or once that is noted.
+                    held.extend(map(self.acquire, (True,)))
+                break
+            except BaseException as error:
+                raised = error
+        if raised is not None:
+            raise raised
+
+    def regain(self) -> None:
+        self._acquire_restore(None)
+
+
 class Client:
     """A connection to the daemon, made when it is first used. Functions take it: scand.scan(x, client=client).
 
@@ -130,7 +155,7 @@ class Client:
 
     def _begin(self) -> None:
         self._connection: Optional[Connection] = None
-        self._changed = threading.Condition(threading.Lock())
+        self._changed = _Changed()
         self._flights: list[Flight] = []
         self._reading = False  # a thread polls; the others wait for that thread
         self._nudged = False
@@ -406,10 +431,14 @@ class Client:
         try:
             _poll((connection.descriptor, self._wake), timeout_s)
         finally:
-            self._changed.acquire()
-            self._reading = False
-            self._take_in(connection)
-            self._changed.notify_all()
+            try:
+                self._changed.regain()
+            finally:
+                self._reading = False
+                try:
+                    self._take_in(connection)
+                finally:
+                    self._changed.notify_all()
 
     def _take_in(self, connection: Connection) -> None:
         if self._nudged:

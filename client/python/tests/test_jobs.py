@@ -488,6 +488,35 @@ class Processes(OnCpu):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.stdout, done.stderr), ("interrupted\nTrue\n", ""))
 
+    def test_interrupt_while_others_have_the_client(self):
+        """Ctrl-C that meets a thread which has waited, and waits for the lock, ends its wait alone. One thread at a time
+        polls, the others wait for that one: either may be the main thread."""
+        program = (
+            "import numpy as np, os, scand, signal, threading, time\n"
+            f"job = scand.submit_reduce(np.broadcast_to(scand.asarray(np.ones(1, 'f4')), {8 * LONG}))\n"
+            "client, failed = scand.default_client(), []\n"
+            "threading.excepthook = failed.append\n"
+            "def disturb():\n"
+            "    while not client._reading: time.sleep(0.001)\n"
+            "    time.sleep(0.05)\n"
+            "    with client._changed:\n"
+            "        client._nudge(); client._changed.notify_all()\n"
+            "        time.sleep(0.05); os.kill(os.getpid(), signal.SIGINT); time.sleep(0.05)\n"
+            "if POLLS: waiting = None\n"
+            "else:\n"
+            "    waiting = threading.Thread(target=job.result); waiting.start()\n"
+            "    while not client._reading: time.sleep(0.001)\n"
+            "disturbing = threading.Thread(target=disturb); disturbing.start()\n"
+            "try: job.result(); print('not interrupted')\n"
+            "except KeyboardInterrupt: print('interrupted')\n"
+            "disturbing.join()\n"
+            f"print(job.result(timeout=60) == {8 * LONG}, failed)\n"
+            "if waiting: waiting.join(60); print(waiting.is_alive())\n"
+        )
+        for polls, end in (("True", ""), ("False", "False\n")):
+            done = subprocess.run([sys.executable, "-c", program.replace("POLLS", polls)], capture_output=True, text=True, timeout=200)
+            self.assertEqual((done.stdout, done.stderr), ("interrupted\nTrue []\n" + end, ""))
+
     def test_signals_that_raise_nothing(self):
         """Calls that a signal interrupts are made again."""
         seen = []
