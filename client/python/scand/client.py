@@ -323,19 +323,22 @@ class Client:
             self._nudge()
 
     def _submit_together(self, flights: Sequence[Flight]) -> None:
-        connection = self._connect()
-        try:
-            jobs = connection.submit_together([flight.order for flight in flights])
-        except BaseException:
-            self._flights = self._flights[: -len(flights)]
-            for flight in flights:
-                flight.end(lib.SCAND_INTERRUPTED, "submitting it failed, or was interrupted")
-            raise
-        for at, flight in enumerate(flights):
+        connection, left = self._connect(), flights
+        while left:
+            try:
+                jobs = connection.submit_together([flight.order for flight in left])
+            except BaseException:
+                self._flights = self._flights[: -len(left)]
+                for flight in left:
+                    flight.end(lib.SCAND_INTERRUPTED, "submitting it failed, or was interrupted")
+                raise
             if jobs is None:
-                self._delay(flight, lib.SCAND_BUSY, string(lib.scand_message(connection.daemon)))
-            else:
-                flight.handle = jobs[at]
+                for flight in left:
+                    self._delay(flight, lib.SCAND_BUSY, string(lib.scand_message(connection.daemon)))
+                return
+            for flight, job in zip(left, jobs):
+                flight.handle = job
+            left = left[len(jobs) :]
 
     def leave_alone(self, array: AnyArray) -> None:
         """Waits until no job writes to an array."""

@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 from ._ffi import ffi
 from ._library import lib, string
 from .chains import check_task, new_task
-from .errors import ForbiddenError, ScandError, error_of
+from .errors import BusyError, ForbiddenError, ScandError, error_of
 from .layout import Order, Pattern, Tensor
 from .memory import Importable, Place, drops
 
@@ -101,6 +101,11 @@ def _connected(socket: Optional[str], name: Optional[str], patience_s: float, sm
     return out[0]
 
 
+def _blocks_of(order: Order) -> set[int]:
+    """Serials of the memory that an order's job works on."""
+    return {place.block.serial for place in (*order.places, *(place for _, _, place in order.operands))}
+
+
 class Connection:
     """Raises ScandError where libscand reports a failure."""
 
@@ -115,6 +120,8 @@ class Connection:
         self._imports: collections.OrderedDict[int, tuple[Any, Importable]] = collections.OrderedDict()
         self._drops = drops()
         self._given_up = 0  # imports
+        self._unsent: list[Order] = []  # orders that are being placed: their imports stay
+        self._waits = True  # for room in a quota
         self._patterns: dict[Pattern, _Described] = {}
         self._out = ffi.new("struct scand_job **")
 
@@ -141,6 +148,7 @@ class Connection:
 
     def submit(self, order: Order) -> Any:
         """The job of libscand's; None where the daemon is busy."""
+        self._unsent = [order]
         described = self._placed(order)
         job, tensors = described.job, described.tensors
         settings = order.pattern.settings
@@ -160,21 +168,43 @@ class Connection:
         raise self.error(status)
 
     def submit_together(self, orders: Sequence[Order]) -> Optional[list[Any]]:
-        """Scans, or chains of steps, in few messages; None where the daemon is busy."""
-        jobs = ffi.new("struct scand_job *[]", len(orders))
-        if orders and orders[0].pattern.settings.steps:
-            kept = [self._task(order) for order in orders]
-            tasks = ffi.new("struct scand_task *[]", kept)
-            status = self.call(lib.scand_task_submit_many, self.daemon, tasks, len(orders), jobs)
+        """Submits scans, or chains of steps, in few messages: the first of them, one or more, whose memory can be imported at
+        the same time. Returns their jobs; None where the daemon is busy."""
+        described = self._together(orders)
+        jobs = ffi.new("struct scand_job *[]", len(described))
+        if orders[0].pattern.settings.steps:
+            tasks = ffi.new("struct scand_task *[]", described)
+            status = self.call(lib.scand_task_submit_many, self.daemon, tasks, len(described), jobs)
         else:
-            scans = ffi.new("struct scand_scan[]", len(orders))
-            for at, order in enumerate(orders):
-                scans[at] = self._placed(order).job[0]
-            status = self.call(lib.scand_submit_many, self.daemon, scans, len(orders), jobs)
+            scans = ffi.new("struct scand_scan[]", described)
+            status = self.call(lib.scand_submit_many, self.daemon, scans, len(described), jobs)
         if status in BUSY:
             return None
         self.check(status)
         return list(jobs)
+
+    def _together(self, orders: Sequence[Order]) -> list[Any]:
+        """The first orders as libscand takes them, each by itself."""
+        described: list[Any] = []
+        blocks: set[int] = set()
+        self._unsent = []
+        try:
+            for order in orders:
+                blocks.update(_blocks_of(order))
+                if described and len(blocks) > self._imports_most():
+                    break
+                self._unsent.append(order)
+                described.append(self._task(order) if order.pattern.settings.steps else self._scan(order))
+                self._waits = False  # those that have room need not wait for it
+        except BusyError:
+            if not described:
+                raise
+        finally:
+            self._waits = True
+        return described
+
+    def _scan(self, order: Order) -> Any:
+        return ffi.new("struct scand_scan *", self._placed(order).job[0])[0]
 
     def _task(self, order: Order) -> Any:
         """A task of the order's own."""
@@ -216,19 +246,22 @@ class Connection:
 
     def _import(self, block: Importable) -> Any:
         self._make_room()
-        buffer = self._patiently(block.import_to)
+        buffer = self._patiently(block.import_to, importing=True)
         self._imports[block.serial] = buffer, block
         return buffer
 
-    def _patiently(self, function: Callable[..., int], *arguments: Any, allowed: int = 0) -> Any:
-        """The buffer that a function of libscand's makes, while the daemon is not busy; None with the status `allowed`."""
+    def _patiently(self, function: Callable[..., int], *arguments: Any, allowed: int = 0, importing: bool = False) -> Any:
+        """The buffer that a function of libscand's makes, while the daemon is not busy; None with the status `allowed`. Room
+        for an import is made of others, which can be imported again."""
         out = ffi.new("struct scand_buffer **")
         give_up_at = time.monotonic() + self._patience_s
         while (status := self.call(function, self.daemon, *arguments, out)) in BUSY:
             error, retry_s = self.error(status), self.retry_s()
             if status == lib.SCAND_QUOTA and not lib.scand_retry_ms(self.daemon):  # it will never be granted
                 raise ForbiddenError(str(error), error.status)
-            if time.monotonic() >= give_up_at:
+            if importing and status == lib.SCAND_QUOTA and self._give_up_one():
+                continue
+            if time.monotonic() >= give_up_at or not self._waits:
                 raise error
             time.sleep(retry_s)
         if status and status == allowed:
@@ -238,11 +271,23 @@ class Connection:
 
     def _make_room(self) -> None:
         """Makes room for another buffer, by giving up the imports that were not used for longest."""
-        while self._imports and len(self._imports) >= min(IMPORTS_MOST, BUFFERS_MOST - self.made):
-            self._give_up(next(iter(self._imports)))
+        while len(self._imports) >= self._imports_most() and self._give_up_one():
+            pass
+
+    def _imports_most(self) -> int:
+        return min(IMPORTS_MOST, BUFFERS_MOST - self.made)
+
+    def _give_up_one(self) -> bool:
+        """Gives up the import that was not used for longest; False where orders that are not sent yet need all."""
+        needed = {serial for order in self._unsent for serial in _blocks_of(order)}
+        serial = next((serial for serial in self._imports if serial not in needed), None)
+        if serial is not None:
+            self._give_up(serial)
+        return serial is not None
 
     def create_on_device(self, size: int) -> tuple[Any, bool]:
         """A buffer in a device's memory, and whether other programs can be given that: a GPU's, but no processor's."""
+        self._unsent = []
         self._make_room()
         buffer = self._patiently(
             lib.scand_buffer_create_shared, lib.SCAND_SHARING_DESCRIPTOR, size, allowed=lib.SCAND_UNSUPPORTED

@@ -140,6 +140,15 @@ class Jobs(OnCpu):
         for job in scand.submit_many([np.zeros(3), np.zeros(3)], kind="half", op="max"):
             self.assertIsInstance(job.exception(), ValueError)
 
+    def test_many_of_more_memory_than_is_imported_at_a_time(self):
+        """What a batch has placed stays imported until it is sent: its buffers are no others' meanwhile."""
+        with scand.allocator():
+            arrays = [np.full(1 << 18, n, "f4") for n in range(20)]  # of a memfd each
+        steps = [("scan", {"passes": "forward"}), ("map", {"op": "mul", "by": 2})]
+        with scand.Client() as client, mock.patch("scand.connection.IMPORTS_MOST", 5):
+            for factor, jobs in ((1, scand.submit_many(arrays, client=client)), (2, scand.submit_run_many(arrays, steps, client=client))):
+                self.assertEqual([job.result()[-1] for job in jobs], [factor * n * (1 << 18) for n in range(20)])
+
     def test_jobs_of_shared_arrays_run_in_order(self):
         x = scand.asarray(np.ones(2000))
         jobs = [scand.submit(x, out=x) for _ in range(4)]
@@ -327,6 +336,20 @@ class MemoryQuota(OnCpu):
         x = scand.empty((9, 1 << 18), "f4")
         x[...] = 1
         self.assertEqual(scand.scan(x, client=client, out=x)[8, -1], 1 << 18)
+
+
+    def test_imports_make_room_for_others(self):
+        """A program may have more shared memory than its quota: what no job is about to use is given up."""
+        blocks = [scand.empty((20, 1 << 18), "f4") for _ in range(6)]
+        for n, block in enumerate(blocks):
+            block[...] = n
+        with scand.Client(patience_s=0) as client:
+            for _ in range(2):
+                for n, block in enumerate(blocks):
+                    self.assertEqual(scand.reduce(block, "max", client=client)[19], n)
+        with scand.Client(patience_s=60) as client:
+            for n, job in enumerate(scand.submit_many(blocks, op="max", client=client)):
+                self.assertEqual(job.result()[19, -1], n)
 
 
 class DeviceMemory(OnCpu):
