@@ -27,12 +27,14 @@ struct attacker {
     const char *socket;
     double until_ms; /* time of bench_now_ms at which to stop */
     struct tally *tally;
+    uint16_t http_port; /* of the page of metrics; 0: there is none */
 };
 
 enum attack_flags {
     ATTACK_LONG_ROWS = 1 << 0, /* its jobs take long: measure their cancellation, and what they leave behind */
     ATTACK_USERS = 1 << 1,     /* connects as many users, which only root can */
     ATTACK_MEMORY = 1 << 2,    /* asks for more memory than there is: runs only when it is asked for */
+    ATTACK_HTTP = 1 << 3,      /* meets a daemon that has the page of metrics */
 };
 
 /* Each attack: X(name, flags, what it does). */
@@ -88,7 +90,10 @@ enum attack_flags {
     X(rings_unread, 0, "pings by 60 rings whose answers nobody reads")                                                 \
     X(rings_scribble, 0, "rings whose memory is written over at random")                                               \
     X(rings_mapped, 0, "pings by a ring whose memory has 240,000 maps and is punched meanwhile")                       \
-    X(flood_connections, 0, "connections made and closed by one process")
+    X(flood_connections, 0, "connections made and closed by one process")                                              \
+    X(http_pages, ATTACK_HTTP, "64 connections to the page of metrics that ask for it, again and again")               \
+    X(http_silent, ATTACK_HTTP, "64 such connections that ask for nothing, made anew when they are ended")             \
+    X(http_crumbs, ATTACK_HTTP, "64 such connections that ask for half a page, made anew when they are ended")
 
 #define X(NAME, FLAGS, WHAT) void attack_##NAME(struct attacker *self);
 ATTACKS(X)

@@ -13,14 +13,17 @@
  *   --csv=FILE           the table for programs, too
  *   --list               names the attacks
  */
+#include <arpa/inet.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +80,7 @@ struct hostile {
     const char *scand, *device;
     double seconds, patience_ms;
     bool memory;
+    uint16_t http_port; /* port of the daemons' pages of metrics */
     FILE *csv;
     bool failed;
     unsigned acts, slower, failing; /* lines of the table that there are, and of those */
@@ -115,7 +119,9 @@ static pid_t start_attack(const struct hostile *self, const struct attack *attac
                           struct tally *tally, const struct team *team)
 {
     const struct assault assault = {
-        attack, {daemon->server.socket, bench_now_ms() + HEAD_START_MS + self->seconds * 1e3, tally}, team};
+        attack,
+        {daemon->server.socket, bench_now_ms() + HEAD_START_MS + self->seconds * 1e3, tally, self->http_port},
+        team};
     pid_t process = process_start(run_attack, &assault, attack->flags & ATTACK_USERS ? PROCESS_SELF : PROCESS_ATTACKER);
     if (process > 0)
         daemon_watch_process(daemon, process, bench_now_ms() + HEAD_START_MS);
@@ -175,9 +181,14 @@ static void end_daemon(const struct hostile *self, const struct attack *attack, 
 static int measure(const struct hostile *self, const struct attack *attack, struct outcome *out)
 {
     struct daemon daemon;
+    char page[32];
+    snprintf(page, sizeof page, "127.0.0.1:%u", (unsigned)self->http_port);
     /* Attacks that the quota would refuse never meet the bound of memory, so the quota is raised for them. */
-    const char *quota = attack->flags & ATTACK_MEMORY ? "--quota-host-memory" : NULL;
-    const char *const arguments[] = {"--device", self->device, quota, "1024G", NULL};
+    const char *option = attack->flags & ATTACK_MEMORY ? "--quota-host-memory"
+                         : attack->flags & ATTACK_HTTP ? "--metrics-listen"
+                                                       : NULL;
+    const char *value = attack->flags & ATTACK_MEMORY ? "1024G" : page;
+    const char *const arguments[] = {"--device", self->device, option, value, NULL};
     if (daemon_start(&daemon, self->scand, arguments))
         return 1;
     if (daemon_await(&daemon, START_MS)) {
@@ -304,6 +315,20 @@ static void print_outcome(struct hostile *self, const struct attack *attack, str
  * The command line.
  */
 
+/* Keeps a port for the daemons of this process; they may have it beside a socket that does not listen. */
+static uint16_t port_reserve(void)
+{
+    struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof place;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
+        bind(fd, (const struct sockaddr *)&place, size) || getsockname(fd, (struct sockaddr *)&place, &size)) {
+        perror("a port for metrics");
+        exit(71);
+    }
+    return ntohs(place.sin_port);
+}
+
 /* Returns why something with these flags cannot run; NULL: it can. */
 static const char *obstacle(const struct hostile *self, unsigned flags)
 {
@@ -425,7 +450,8 @@ static int parse(struct hostile *self, int argc, char **argv)
 
 int bench_hostile(const char *scand, int argc, char **argv)
 {
-    struct hostile self = {.scand = scand, .device = "cpu", .seconds = 4, .patience_ms = 30000};
+    struct hostile self = {
+        .scand = scand, .device = "cpu", .seconds = 4, .patience_ms = 30000, .http_port = port_reserve()};
     int r = parse(&self, argc, argv);
     if (r >= 0)
         return r;
