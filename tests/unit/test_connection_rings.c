@@ -71,6 +71,22 @@ static void send_one(struct connection *connection, uint8_t mark)
     CHECK_EQ(connection_flush(connection), 0);
 }
 
+/* `a` sends the last message, and ends, after `b` has found its ring empty and before `b` looks at the socket. */
+static bool ends_meanwhile;
+ssize_t __real_recv(int fd, void *bytes, size_t size, int flags);
+ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags);
+
+ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
+{
+    if (ends_meanwhile) {
+        ends_meanwhile = false;
+        send_one(a, 1);
+        connection_destroy(a);
+        a = NULL;
+    }
+    return __real_recv(fd, bytes, size, flags);
+}
+
 /* The next message has that size and mark, and so many descriptors have come by now. */
 static void check_next(struct connection *connection, size_t size, uint8_t mark)
 {
@@ -326,6 +342,16 @@ static void the_end_comes_last(void)
     }
 }
 
+static void an_end_beside_a_look(void)
+{
+    begin();
+    ends_meanwhile = true;
+    check_next(b, SIZE, 1);
+    CHECK_EQ(connection_receive(b), 0);
+    CHECK(!ends_meanwhile);
+    end();
+}
+
 static void bytes_that_no_ring_tells_of(void)
 {
     begin();
@@ -376,6 +402,7 @@ int main(int argc, char **argv)
         TEST(a_refused_connection_goes_on),
         TEST(positions_count_both_ways),
         TEST(the_end_comes_last),
+        TEST(an_end_beside_a_look),
         TEST(bytes_that_no_ring_tells_of),
         TEST(a_wiped_peer_breaks_off),
         TEST(rings_are_taken_from_an_end),
