@@ -49,7 +49,7 @@ static bool size_is_allowed(uint64_t size_bytes)
 
 int memory_create_sparse(uint64_t size_bytes)
 {
-    if (size_bytes == 0 || size_bytes > INT64_MAX)
+    if (size_bytes > INT64_MAX)
         return -EINVAL;
     if (!size_is_allowed(size_bytes))
         return -EFBIG;
@@ -170,7 +170,7 @@ static int segments_map(uint8_t *base, const int *fds, uint64_t segment_bytes, u
 int memory_map(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, void **base)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), all_bytes;
-    if (count == 0 || size_bytes == 0 || size_bytes > INT64_MAX || (count > 1 && segment_bytes % page != 0))
+    if (size_bytes > INT64_MAX || (count > 1 && segment_bytes % page != 0))
         return -EINVAL;
     if (__builtin_mul_overflow(segment_bytes, (uint64_t)count, &all_bytes) || size_bytes > all_bytes)
         return -EINVAL;
