@@ -45,6 +45,7 @@
 #define SPIN_PROCESSORS 4 /* with fewer processors the daemon may need the one that would spin */
 #endif
 #define RECONNECT_PAUSE_MS 50
+#define RESEND_MS          20 /* pause before another try to send what no socket tells of */
 #ifndef RINGS_AFTER_JOBS
 #define RINGS_AFTER_JOBS 64 /* small jobs on a connection until it asks for rings, which take memory */
 #endif
@@ -192,6 +193,7 @@ struct scand {
     struct scand *next;            /* links the process's sessions */
     bool gone;                     /* no daemon came back; all jobs have ended */
     bool watches_output;
+    int64_t resend_ms;   /* time at which output is tried again that no socket tells of; INT64_MAX: there is none */
     int epoll;           /* descriptor that scand_fd shows; the sockets of all connections come and go in it */
     uint64_t generation; /* counts broken connections */
     struct scand_options options;

@@ -31,7 +31,7 @@ int monitor_init(struct scand *daemon)
     struct epoll_event event = {.events = EPOLLIN};
     pthread_mutex_init(&daemon->lock, NULL);
     daemon->is_quiet = true;
-    daemon->alarm_ms = daemon->held_due_ms = INT64_MAX;
+    daemon->alarm_ms = daemon->held_due_ms = daemon->resend_ms = INT64_MAX;
     daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
     daemon->alarm = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     daemon->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -121,6 +121,8 @@ static bool alarm_may_stay(const struct scand *daemon, int64_t due_ms)
 static void alarm_set(struct scand *daemon)
 {
     int64_t alarm_ms = daemon->is_watched ? due_ms(daemon) : INT64_MAX;
+    if (daemon->is_watched && daemon->resend_ms < alarm_ms)
+        alarm_ms = daemon->resend_ms;
     if (alarm_ms == daemon->alarm_ms || alarm_may_stay(daemon, alarm_ms))
         return;
     daemon->alarm_ms = alarm_ms;

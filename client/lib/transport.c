@@ -99,6 +99,7 @@ void session_drop(struct scand *daemon)
     const bool was_up = daemon->is_up;
     daemon->is_up = false;
     daemon->probe_end_ms = 0;
+    daemon->resend_ms = INT64_MAX;
     held_reset(daemon);
     daemon->mending.call = NULL;
     daemon->mending.next_try_ms = clock_ms();
@@ -133,14 +134,17 @@ int session_give_up(struct scand *daemon)
 int session_flush(struct scand *daemon)
 {
     int code = connection_flush(daemon->connection);
-    bool waits = code == -EAGAIN;
+    const bool waits = code == -EAGAIN, later = code == -ETOOMANYREFS;
+    daemon->resend_ms = later ? clock_ms() + RESEND_MS : INT64_MAX;
+    if (later)
+        session_wake_reader(daemon);
     if (waits != daemon->watches_output && !daemon->local) {
         struct epoll_event event = {.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN};
         epoll_ctl(daemon->epoll, EPOLL_CTL_MOD, connection_fd(daemon->connection), &event);
         daemon->watches_output = waits;
         session_wake_reader(daemon);
     }
-    return waits ? 0 : code;
+    return waits || later ? 0 : code;
 }
 
 int session_send(struct scand *daemon, uint32_t msgid, const struct call *call)

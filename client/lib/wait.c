@@ -8,7 +8,8 @@
 /* Returns for how long poll may block: until the deadline, or not at all while an answer was announced. */
 static int block_ms(const struct scand *daemon, int64_t deadline_ms)
 {
-    const int64_t due_ms = local_due_ms(daemon);
+    const int64_t local_ms = local_due_ms(daemon);
+    const int64_t due_ms = local_ms < daemon->resend_ms ? local_ms : daemon->resend_ms;
     deadline_ms = due_ms < deadline_ms ? due_ms : deadline_ms;
     int64_t left_ms = deadline_ms - clock_ms();
     if (left_ms <= 0 || clock_us() < daemon->spin_end_us)

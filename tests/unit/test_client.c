@@ -319,6 +319,36 @@ static void test_descriptors_that_nobody_asked_for(void)
     rig_end();
 }
 
+/* Calls of sendmsg that fail as where too many descriptors of this user are on their way; of this thread alone. */
+static _Thread_local int sends_refused;
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    if (sends_refused == 0)
+        return __real_sendmsg(fd, message, flags);
+    sends_refused--;
+    errno = ETOOMANYREFS;
+    return -1;
+}
+
+/* No socket tells when there is room for them, so it is tried again. */
+static void test_too_many_descriptors_on_their_way(void)
+{
+    rig_begin();
+    struct scand_buffer *buffer = NULL;
+    int memfd = memfd_of(BYTES);
+    sends_refused = 3;
+    CHECK_EQ(scand_buffer_import(session, memfd, BYTES, &buffer), SCAND_OK);
+    CHECK_EQ(sends_refused, 0);
+    close(memfd);
+    sends_refused = 3;
+    CHECK_EQ(loop_until_done(submit(buffer, buffer)), SCAND_OK);
+    CHECK_EQ(sends_refused, 0);
+    rig_end();
+}
+
 static void test_random_bytes(void)
 {
     rig_begin();
@@ -402,6 +432,7 @@ static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_garbage),
                                     TEST(test_garbage_behind_an_answer),
                                     TEST(test_descriptors_that_nobody_asked_for),
+                                    TEST(test_too_many_descriptors_on_their_way),
                                     TEST(test_random_bytes),
                                     TEST(test_lies_about_buffers),
                                     TEST(test_a_segment_is_not_filled),
