@@ -179,9 +179,9 @@ static void find_touches(struct job *job)
 {
     const struct reach *reads = &job->reads, *writes = &job->writes;
     job->touches = reads->buffer ? *reads : *writes;
-    if (job->spread || (writes->buffer && writes->buffer != job->touches.buffer))
+    if (job->spread || writes->buffer != job->touches.buffer)
         job->touches.buffer = NULL;
-    else if (writes->buffer)
+    else
         reach_extend(&job->touches, &writes->extent);
 }
 
