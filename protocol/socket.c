@@ -273,10 +273,9 @@ static bool lock_names(int lock, const struct stat *status)
  * longer. A process that cannot be seen (in another namespace, on an old kernel) counts as there. */
 static bool listener_is_gone(int fd)
 {
-    struct ucred who;
+    struct ucred who = {.pid = 0};
     socklen_t size = sizeof who;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || who.pid <= 0)
-        return false;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size); /* 0, where that cannot be told, is no process */
     int process = (int)syscall(SYS_pidfd_open, who.pid, 0);
     if (process < 0)
         return errno == ESRCH;
