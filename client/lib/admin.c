@@ -59,8 +59,8 @@ union page {
     struct msg_trace_result trace;
 };
 
-/* Adds the rows of the page that began at `from`, as many as fit, and returns where the list goes on; 0: nowhere. */
-typedef uint64_t add_page(const union page *page, uint64_t from, struct rows *rows);
+/* Adds a page's rows, as many as fit, and returns where the list goes on: at the next one; 0: nowhere. */
+typedef uint64_t add_page(const union page *page, struct rows *rows);
 
 /* Reads a list from `from` on until the rows are full. *next, which may be NULL, is where the list goes on, or 0. */
 static int list_read(struct scand *daemon, enum method method, add_page *add, struct rows rows, uint64_t from,
@@ -81,18 +81,13 @@ static int list_read(struct scand *daemon, enum method method, add_page *add, st
         code = call_run(daemon, &(struct call){.method = method, .params = &params, .result = &page});
         if (code)
             return (int)status_from_errno(code);
-        from = add(&page, from, &rows);
+        const uint64_t after = add(&page, &rows);
+        from = after > from || rows.capacity == 0 ? after : 0; /* an answer that leads back ends the list */
     } while (from && !rows_are_full(&rows));
     *count = rows.count;
     if (next)
         *next = from;
     return SCAND_OK;
-}
-
-/* Returns where the list goes on after a page; 0 ends it, as does a daemon's answer that leads back. */
-static uint64_t page_after(uint64_t from, uint64_t next)
-{
-    return next > from ? next : 0;
 }
 
 /* Returns the operation of a word; one that enum scand_operation does not have is SCAND_OPERATION_COUNT. */
@@ -115,7 +110,7 @@ static void kernel_fill(struct scand_kernel *kernel, const struct msg_kernel *fr
 }
 
 /* A program whose struct ends before `step` knows of scans and reductions alone. */
-static uint64_t add_kernels(const union page *page, uint64_t from, struct rows *rows)
+static uint64_t add_kernels(const union page *page, struct rows *rows)
 {
     for (uint32_t i = 0; i < page->kernels.kernels_count && !rows_are_full(rows); i++) {
         struct scand_kernel kernel;
@@ -123,7 +118,7 @@ static uint64_t add_kernels(const union page *page, uint64_t from, struct rows *
         if (kernel.operation != SCAND_OPERATION_COUNT || rows->row_bytes > offsetof(struct scand_kernel, step))
             rows_add(rows, &kernel, sizeof kernel);
     }
-    return page_after(from, page->kernels.next);
+    return page->kernels.next;
 }
 
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count)
@@ -166,14 +161,14 @@ int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, s
     return SCAND_OK;
 }
 
-static uint64_t add_users(const union page *page, uint64_t from, struct rows *rows)
+static uint64_t add_users(const union page *page, struct rows *rows)
 {
     for (uint32_t i = 0; i < page->users.users_count && !rows_are_full(rows); i++) {
         struct scand_user_info user;
         report_user(&page->users.users[i], &user);
         rows_add(rows, &user, sizeof user);
     }
-    return page_after(from, page->users.next);
+    return page->users.next;
 }
 
 int scand_users(struct scand *daemon, struct scand_user_info *users, size_t row_bytes, size_t capacity, size_t *count)
@@ -283,7 +278,7 @@ _Static_assert(sizeof(((struct scand_job_info *)0)->operation) == LIMIT_NAME_BYT
                    SCAND_BUCKETS_MAX == LIMIT_BUCKETS,
                "what is shown has the sizes of the wire");
 
-static uint64_t add_jobs(const union page *page, uint64_t from, struct rows *rows)
+static uint64_t add_jobs(const union page *page, struct rows *rows)
 {
     const struct msg_jobs_result *result = &page->jobs;
     uint32_t i = 0;
@@ -292,7 +287,7 @@ static uint64_t add_jobs(const union page *page, uint64_t from, struct rows *row
         job_fill(&job, &result->jobs[i]);
         rows_add(rows, &job, sizeof job);
     }
-    return i < result->jobs_count ? result->jobs[i].job : page_after(from, result->next);
+    return i < result->jobs_count ? result->jobs[i].job : result->next;
 }
 
 int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t row_bytes, size_t capacity,
@@ -303,7 +298,7 @@ int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs,
     return list_read(daemon, METHOD_server_jobs, add_jobs, rows, from, count, next);
 }
 
-static uint64_t add_clients(const union page *page, uint64_t from, struct rows *rows)
+static uint64_t add_clients(const union page *page, struct rows *rows)
 {
     const struct msg_clients_result *result = &page->clients;
     uint32_t i = 0;
@@ -312,7 +307,7 @@ static uint64_t add_clients(const union page *page, uint64_t from, struct rows *
         client_fill(&client, &result->clients[i]);
         rows_add(rows, &client, sizeof client);
     }
-    return i < result->clients_count ? result->clients[i].client : page_after(from, result->next);
+    return i < result->clients_count ? result->clients[i].client : result->next;
 }
 
 int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t row_bytes,
@@ -345,7 +340,7 @@ static void event_fill(struct scand_event *event, const struct msg_trace_event *
     };
 }
 
-static uint64_t add_events(const union page *page, uint64_t from, struct rows *rows)
+static uint64_t add_events(const union page *page, struct rows *rows)
 {
     const struct msg_trace_result *result = &page->trace;
     uint32_t i = 0;
@@ -355,7 +350,7 @@ static uint64_t add_events(const union page *page, uint64_t from, struct rows *r
         event_fill(&event, &result->events[i]);
         rows_add(rows, &event, sizeof event);
     }
-    return i < result->events_count ? result->events[i].event : page_after(from, result->next);
+    return i < result->events_count ? result->events[i].event : result->next;
 }
 
 int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t row_bytes, size_t capacity,

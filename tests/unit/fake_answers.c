@@ -41,14 +41,15 @@ void answer_kernels(struct fake *fake, struct fake_client *client, const struct 
     fake_send_result(client, message->msgid, &msg_kernels_result_type, &result, NULL, 0);
 }
 
-/* Jobs 1, 3, 5 and so on, FAKE_LISTED of them, in pages of LIMIT_MAPS; fake->loop: pages that lead back. */
+/* Jobs 1, 3, 5 and so on, FAKE_LISTED of them, in pages of LIMIT_MAPS; fake->loop: pages that lead back, or begin anew.
+ */
 void answer_jobs(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_jobs_result result = {0};
     struct msg_page_params params;
     struct error error;
     fake_must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.jobs");
-    for (uint64_t job = params.from | 1; job < 2 * FAKE_LISTED; job += 2) {
+    for (uint64_t job = fake->loop == 3 ? 1 : params.from | 1; job < 2 * FAKE_LISTED; job += 2) {
         if (result.jobs_count == LIMIT_MAPS) {
             result.next = fake->loop ? 1 : job;
             break;

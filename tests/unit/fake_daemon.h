@@ -82,7 +82,8 @@ struct fake {
     atomic_int job_steps;   /* job_steps of its hello */
     atomic_int older;       /* the daemon is from before tasks */
     atomic_int rude;        /* true: its texts end in RUDE */
-    atomic_int loop;        /* true: its pages lead back; 2: those of users are empty, and go on for ever */
+    atomic_int loop; /* true: its pages lead back; 2: those of users are empty, and go on for ever; 3: those of jobs
+                        begin anew */
     /* Counts and arguments of what has happened. */
     atomic_int seen[METHOD_COUNT];
     atomic_int batched_runs;  /* jobs with steps that came in batches */

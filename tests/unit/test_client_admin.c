@@ -93,10 +93,13 @@ static void test_jobs(void)
     fake.loop = 1;
     CHECK_EQ(scand_jobs(session, 3, jobs, sizeof *jobs, FAKE_LISTED, &count, &next), SCAND_OK);
     CHECK(count == LIMIT_MAPS && next == 0);
+    fake.loop = 3;
+    CHECK_EQ(scand_jobs(session, 30, jobs, sizeof *jobs, 5, &count, &next), SCAND_OK);
+    CHECK(count == 5 && next == 0);
     fake.fail_on = METHOD_server_jobs;
     fake.fail_code = -EOPNOTSUPP;
     CHECK_EQ(scand_jobs(session, 0, jobs, sizeof *jobs, 1, &count, &next), SCAND_UNSUPPORTED);
-    CHECK_EQ(count, LIMIT_MAPS);
+    CHECK_EQ(count, 5);
     rig_end();
 }
 
