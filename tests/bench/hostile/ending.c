@@ -54,7 +54,7 @@ static void run_row(const void *argument)
 {
     const struct plan *plan = argument;
     struct attacker self = {plan->daemon->server.socket, bench_now_ms() + plan->patience_ms + 10 * HEAD_START_MS,
-                            &plan->row->tally};
+                            &plan->row->tally, 0};
     struct line line;
     if (!begin_row(&self, &line, plan->rows))
         return;
