@@ -12,7 +12,7 @@ import struct
 
 from daemons import BACKEND, main
 from forms import pack_dtype
-from operations_rig import BOTH, FORWARD, SUM, OperationsTest, block_sum, diff, dot, mapped, recurrence, upsample
+from operations_rig import BOTH, DEMEAN, FORWARD, SUM, OperationsTest, block_sum, diff, dot, mapped, recurrence, upsample
 from wire import SIZES, tensor
 
 
@@ -205,6 +205,8 @@ class DotProducts(OperationsTest):
         memory.write(struct.pack("<2q", 0, count), offset=32768)
         line = tensor(memory.buffer, [count], [0])
         self.refuse(client, message, input=line, output=tensor(memory.buffer, [1], offset=8192), axis=0, offsets=offsets, steps=[dot(line)])
+        wide = tensor(client.create((1 << 24) + 1).buffer, [1, (1 << 24) + 1], dtype="i8")
+        self.refuse(client, message.replace("dot", "demean"), input=long, output=wide, axis=1, steps=[DEMEAN])
 
 
 class Maps(OperationsTest):

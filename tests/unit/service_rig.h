@@ -44,6 +44,7 @@ struct rig {
     uint64_t sleeps;             /* how often the loop has slept since it was asked */
     struct work *work[RIG_WORK]; /* deferred, oldest first */
     size_t work_count;
+    struct helpers readers;     /* as a service begins with them */
     unsigned starts;            /* calls of ops->start */
     unsigned draining, drained; /* calls of ops->draining, ops->drained */
     struct caller users[RIG_USERS];
@@ -139,6 +140,7 @@ static inline void rig_begin_devices(unsigned devices, uint64_t large, unsigned 
     for (size_t i = 0; i < RIG_READY && i < pool_ready_count(&rig.pool); i++)
         CHECK_EQ(pool_make(&rig.pool, i), 0);
     service_init(&rig.service, &ops, &rig, &rig.devices, &rig.pool, RIG_OWNER);
+    rig.readers = rig.service.readers;
     rig.service.helpers.most = rig.service.readers.most = RIG_WORK;
     rig.service.readers.each = RIG_WORK; /* all that is deferred is seen at once, unless a test wants turns */
 }

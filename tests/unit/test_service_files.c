@@ -348,8 +348,8 @@ static void a_read_that_hangs_holds_up_nobody(void)
 static void readers_are_shared_out(void)
 {
     begin();
-    rig.service.readers.most = LIMIT_READERS;
-    rig.service.readers.each = LIMIT_USER_READERS;
+    rig.service.readers.most = rig.readers.most;
+    rig.service.readers.each = rig.readers.each;
     for (uint64_t i = 0; i < 8; i++) {
         struct msg_job_submit_params params = rig_scan(rig_rows(source, 0, 12), rig_rows(there, 12 * i, 12));
         ask(anna, METHOD_job_submit, &params);
@@ -357,6 +357,50 @@ static void readers_are_shared_out(void)
     CHECK_EQ(rig.work_count, LIMIT_USER_READERS);
     CHECK_EQ(rig.service.loads.used, 24);
     CHECK_EQ(rig.service.readers.out, LIMIT_USER_READERS);
+    end();
+}
+
+/* Urgent jobs, for which is read before others, wait for their user's room like these. */
+static void a_user_has_so_many_loads(void)
+{
+    begin();
+    const uint64_t more = user_create(anna, FILE_SIZE, SCAND_PLACE_HOST);
+    for (uint64_t i = 0; i < LIMIT_USER_FED + 2; i++) {
+        const uint64_t rows = LIMIT_JOB_LOADS * CHUNK_ROWS;
+        struct msg_job_submit_params params =
+            rig_scan(rig_rows(source, 0, rows), rig_rows(i % 2 ? more : there, i / 2 * rows, rows));
+        params.priority = i < LIMIT_USER_FED ? SCAND_PRIORITY_NORMAL : SCAND_PRIORITY_HIGH;
+        ask(anna, METHOD_job_submit, &params);
+    }
+    CHECK_EQ(rig.service.loads.used, LIMIT_USER_LOADS);
+    end();
+}
+
+/* Of rows that are so long that two of them are more than a user may have in memory, one is read at a time. */
+static void a_user_has_so_much_memory_for_loads(void)
+{
+    enum { LONG = 3 };
+    const uint64_t samples = LIMIT_USER_LOAD_BYTES / 4 / 2 + 1;
+    begin();
+    int large = memfd_create("large", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    CHECK_EQ(ftruncate(large, (off_t)(LONG * samples * 4)), 0);
+    struct msg_job_submit_params params = {
+        .operation = SCAND_OPERATION_REDUCE,
+        .reduction = SCAND_REDUCTION_SUM,
+        .axis = 1,
+        .output = {.buffer = there, .shape = {LONG, 1}, .shape_count = 2, .strides = {4, 4}, .strides_count = 2},
+        .input = {.buffer = import(anna, large, LONG * samples * 4),
+                  .shape = {LONG, samples},
+                  .shape_count = 2,
+                  .strides = {4 * (int64_t)samples, 4},
+                  .strides_count = 2}};
+    uint32_t msgid = ask(anna, METHOD_job_submit, &params);
+    CHECK_EQ(rig.service.loads.used, 1);
+    ask(anna, METHOD_job_cancel, &(struct msg_job_id){.job = msgid});
+    rig_run_work();
+    while (!is_silent(anna))
+        ;
+    close(large);
     end();
 }
 
@@ -644,6 +688,8 @@ int main(int argc, char **argv)
         TEST(urgent_jobs_are_read_first),
         TEST(a_read_that_hangs_holds_up_nobody),
         TEST(readers_are_shared_out),
+        TEST(a_user_has_so_many_loads),
+        TEST(a_user_has_so_much_memory_for_loads),
         TEST(loads_and_memory_are_shared_out),
         TEST(a_file_that_ends_early_fails_its_job_alone),
         TEST(a_file_that_cannot_be_read_fails_its_job),

@@ -114,6 +114,27 @@ static void few_are_read_at_once(void)
     end();
 }
 
+/* A device has room for the offsets of so many rows, however short they are. */
+static void a_chunk_has_so_many_rows(void)
+{
+    const uint64_t rows = LIMIT_CHUNK_ROWS + 1;
+    begin();
+    counts = user_create(anna, 8 * (rows + 1), SCAND_PLACE_HOST);
+    offsets = anna->client->buffers->span.base;
+    memset(offsets, 0, 8 * (rows + 1));
+    offsets[rows] = SAMPLES;
+    struct msg_job_submit_params params = ragged_of(samples, rows + 1);
+    params.offsets.strides[0] = 8;
+    uint32_t msgid = submit(anna, params);
+    rig_run_work();
+    REQUIRE(rig.manual.out_count == 2);
+    CHECK_EQ(rig.manual.out[0]->count, LIMIT_CHUNK_ROWS);
+    CHECK_EQ(rig.manual.out[1]->count, 1);
+    rig_complete_all();
+    CHECK(done(msgid));
+    end();
+}
+
 /* Offsets that have yet to be read may be wrong also where there are no samples; until then the job waits like others.
  */
 static void rows_of_nothing(void)
@@ -413,6 +434,7 @@ static void lists(void)
 
 static const struct test tests[] = {
     TEST(few_are_read_at_once),
+    TEST(a_chunk_has_so_many_rows),
     TEST(rows_of_nothing),
     TEST(units_and_connections),
     TEST(many_are_freed_by_helpers),
