@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include "daemon/core/memory/client_descriptors.h"
 #include "daemon/core/replies.h"
 #include "protocol/memory.h"
 
@@ -298,7 +299,43 @@ static void descriptors_where_there_are_few(void)
     rig_end();
 }
 
-/* There are few connections then, too, and they are shared by the same rule. */
+/* A process that may have many open files has no more than the limits. */
+static void descriptors_where_there_are_many(void)
+{
+    const struct service *service = &rig.service;
+    begin();
+    service_limit_files(&rig.service, 1 << 20, 1 << 20);
+    CHECK_EQ(service->clients_most, LIMIT_CLIENTS);
+    CHECK_EQ(service->files.most, LIMIT_FILES);
+    CHECK_EQ(service->waiting_fds.most, LIMIT_WAITING_FDS);
+    CHECK_EQ(service->lent_fds.most, LIMIT_LENT_FDS);
+    CHECK_EQ(service->unread_fds.most, LIMIT_UNREAD_FDS);
+    rig_end();
+}
+
+/* Of sockets that are turned away with something in them threads take so many of a user, and the loop closes others. */
+static void sockets_that_are_turned_away(void)
+{
+    enum { SOCKETS = 4 };
+    int pairs[SOCKETS][2];
+    begin();
+    rig.service.lent_fds.most = SOCKETS; /* half of it for a user */
+    for (int i = 0; i < SOCKETS; i++) {
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
+        CHECK_EQ(write(pairs[i][0], "x", 1), 1);
+        CHECK_EQ(client_descriptors_turn_away(&rig.service, ANNA, pairs[i][1]), i < SOCKETS / 2);
+    }
+    CHECK_EQ(rig.service.lent_fds.used, SOCKETS / 2);
+    rig_run_work();
+    CHECK_EQ(rig.service.lent_fds.used, 0);
+    for (int i = 0; i < SOCKETS; i++)
+        close(pairs[i][0]);
+    for (int i = SOCKETS / 2; i < SOCKETS; i++)
+        close(pairs[i][1]);
+    rig_end();
+}
+
+/* Where there are few connections, they are shared by the same rule. */
 static void connections_where_there_are_few(void)
 {
     begin();
@@ -356,6 +393,8 @@ int main(int argc, char **argv)
         TEST(descriptors_that_wait),
         TEST(descriptors_of_many_users),
         TEST(descriptors_where_there_are_few),
+        TEST(descriptors_where_there_are_many),
+        TEST(sockets_that_are_turned_away),
         TEST(connections_where_there_are_few),
         TEST(descriptors_that_are_unread),
         TEST(unread_answers_of_a_user),

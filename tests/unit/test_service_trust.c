@@ -198,6 +198,19 @@ static void a_little_is_forgiven(void)
     rig_end();
 }
 
+/* What a user owes it owes when it comes back, too. */
+static void leaving_pays_nothing(void)
+{
+    rig_begin();
+    struct caller *anna = user_greet(ANNA);
+    take(ANNA, LIMIT_SLEEP_US, 1);
+    CHECK(!take(ANNA, SLEPT_US - 1, 1));
+    user_close(anna);
+    user_greet(ANNA);
+    CHECK(take(ANNA, LIMIT_SLEEP_US, 1));
+    rig_end();
+}
+
 /* Neither leaving nor the end of a worker settles it. */
 static void it_is_remembered(void)
 {
@@ -288,6 +301,7 @@ static const struct test tests[] = {
     TEST(whoever_is_alone_does_not_rest),
     TEST(jobs_of_who_rests_wait),
     TEST(a_little_is_forgiven),
+    TEST(leaving_pays_nothing),
     TEST(it_is_remembered),
     TEST(who_ended_a_worker_is_remembered),
     TEST(many_are_remembered),
