@@ -140,8 +140,7 @@ int socket_reach(int fd, const char *path, struct error *error)
         return error_set(error, -ECONNREFUSED, "the daemon at %s accepts no connections: it hangs or is overloaded",
                          path);
     default:
-        return error_set(error, code, "cannot connect to %s: %s%s", path, strerror(-code),
-                         code == -EMFILE || code == -ENFILE ? "; raise ulimit -n, or close some files" : "");
+        return error_set(error, code, "cannot connect to %s: %s%s", path, strerror(-code), errno_advice(-code));
     }
 }
 

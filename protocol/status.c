@@ -177,3 +177,8 @@ enum scand_dtype intermediate_of(enum scand_intermediate intermediate, enum scan
         return dtype_class(samples) == SCAND_CLASS_F64 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
     return intermediate == SCAND_INTERMEDIATE_F64 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
 }
+
+const char *errno_advice(int code)
+{
+    return code == EMFILE || code == ENFILE ? "; raise ulimit -n, or close some files" : "";
+}

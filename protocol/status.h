@@ -68,4 +68,8 @@ enum scand_accumulator accumulator_of(enum scand_accumulator accumulator, enum s
 /* F32 or F64: what its values are rounded to between two passes. Of integers nobody asks; they are F32. */
 enum scand_dtype intermediate_of(enum scand_intermediate intermediate, enum scand_dtype samples);
 
+/* What helps where a call of the system fails by this errno, to be added to a message; "" for all but a lack of
+ * descriptors. */
+const char *errno_advice(int code);
+
 #endif

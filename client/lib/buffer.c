@@ -145,7 +145,8 @@ int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, st
         return buffer_without_bytes(daemon);
     int fd = fcntl(memfd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
-        return (int)status_from_errno(session_fail(daemon, -EBADF, "memfd %d: %s", memfd, strerror(errno)));
+        return (int)status_from_errno(
+            session_fail(daemon, -EBADF, "memfd %d: %s%s", memfd, strerror(errno), errno_advice(errno)));
     return descriptor_import(daemon, fd, size_bytes, buffer_map, out);
 }
 
@@ -170,7 +171,8 @@ int scand_buffer_import_file(struct scand *daemon, int fd, uint64_t size_bytes, 
     SESSION_GUARD(daemon);
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
-        return (int)status_from_errno(session_fail(daemon, -EBADF, "fd %d: %s", fd, strerror(errno)));
+        return (int)status_from_errno(
+            session_fail(daemon, -EBADF, "fd %d: %s%s", fd, strerror(errno), errno_advice(errno)));
     return descriptor_import(daemon, own, size_bytes, file_identify, out);
 }
 
@@ -178,7 +180,7 @@ static int memory_refused(struct scand *daemon, uint64_t size_bytes, int code)
 {
     const char *help = code == -ENOMEM  ? "; make less, or free some"
                        : code == -EFBIG ? "; the limit of files' sizes holds for it: raise that (ulimit -f)"
-                                        : "";
+                                        : errno_advice(-code);
     session_fail(daemon, code == -EMFILE || code == -ENFILE ? -EBADF : -ENOMEM,
                  "cannot make %llu bytes of memory: %s%s", (unsigned long long)size_bytes, strerror(-code), help);
     return (int)status_from_errno(session_error(daemon)->code);
@@ -212,7 +214,8 @@ int scand_buffer_fd(const struct scand_buffer *buffer, int *fd)
         return (int)status_from_errno(code);
     int copy = fcntl(buffer->fds[0], F_DUPFD_CLOEXEC, 0);
     if (copy < 0)
-        return (int)status_from_errno(session_fail(daemon, -EBADF, "cannot copy a descriptor: %s", strerror(errno)));
+        return (int)status_from_errno(
+            session_fail(daemon, -EBADF, "cannot copy a descriptor: %s%s", strerror(errno), errno_advice(errno)));
     *fd = copy;
     return SCAND_OK;
 }

@@ -31,7 +31,7 @@ static struct scand *session_create(const struct scand_options *options, const c
     int code = monitor_init(daemon);
     if (code) {
         error_set(error, code, "cannot make the descriptors of a connection: %s%s", strerror(errno),
-                  code == -EBADF ? "; raise ulimit -n, or close some files" : "");
+                  errno_advice(errno));
         session_free(daemon);
         return NULL;
     }

@@ -59,7 +59,7 @@ int scand_buffer_import_cuda_fd(struct scand *daemon, int fd, uint64_t allocatio
         return buffer_without_bytes(daemon);
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0 || fstat(own, &status)) {
-        session_fail(daemon, -EBADF, "fd %d: %s", fd, strerror(errno));
+        session_fail(daemon, -EBADF, "fd %d: %s%s", fd, strerror(errno), errno_advice(errno));
         if (own >= 0)
             close(own);
         return SCAND_DESCRIPTOR;

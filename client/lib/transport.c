@@ -158,7 +158,7 @@ int session_send(struct scand *daemon, uint32_t msgid, const struct call *call)
         return session_fail(daemon, -EAGAIN,
                             "the daemon does not read its requests: wait for a job before submitting more");
     if (code)
-        return session_fail(daemon, code == -EMFILE ? -EBADF : code, "cannot send %s: %s", method_name(call->method),
-                            strerror(-code));
+        return session_fail(daemon, code == -EMFILE ? -EBADF : code, "cannot send %s: %s%s", method_name(call->method),
+                            strerror(-code), errno_advice(-code));
     return session_flush(daemon) ? -EPIPE : 0;
 }

@@ -78,6 +78,8 @@ static bool note(int status, const char *message)
         return true;
     failed++;
     CHECK(status >= SCAND_INVALID && status <= SCAND_INTERNAL && message[0] != '\0');
+    if (strcasestr(message, "too many open files"))
+        CHECK_CONTAINS(message, "raise ulimit -n");
     return false;
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import collections
+import errno
 import itertools
 import math
 import mmap
@@ -274,7 +275,9 @@ class Pool:
         try:
             block = Block(-(-room // PAGE_BYTES) * PAGE_BYTES, large)
         except (OSError, OverflowError) as error:
-            raise MemoryError(f"no {size} bytes of shared memory: {error}; free arrays, or take smaller ones") from error
+            few = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
+            help = "raise ulimit -n, or close some files" if few else "free arrays, or take smaller ones"
+            raise MemoryError(f"no {size} bytes of shared memory: {error}; {help}") from error
         self._blocks = tuple(sorted((*self._blocks, block), key=_address))
         return block
 

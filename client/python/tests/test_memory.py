@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Shared memory: blocks that are sub-allocated, recycled and given back, and arrays that outlive everything."""
 
+import errno
 import gc
 import os
 import pickle
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -54,6 +56,12 @@ class Arrays(unittest.TestCase):
         one = np.broadcast_to(np.float32(1), (1 << 41, 4))
         with self.assertRaisesRegex(MemoryError, "the machine has"):
             scand.scan(one)
+
+    def test_few_descriptors(self):
+        """Against that it is no help to take less."""
+        with unittest.mock.patch("os.memfd_create", side_effect=OSError(errno.EMFILE, os.strerror(errno.EMFILE))):
+            with self.assertRaisesRegex(MemoryError, "Too many open files; raise ulimit -n, or close some files$"):
+                scand.empty(memory.LARGE_BYTES, np.uint8)
 
     def test_asarray(self):
         x = scand.asarray([[1, 2], [3, 4]])
