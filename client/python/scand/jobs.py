@@ -130,7 +130,7 @@ class Job:
         try:
             yield from ended.__await__()
         except asyncio.CancelledError:
-            self.cancel()
+            self._client.watcher.cancel(self)
             raise
         return self.result()
 

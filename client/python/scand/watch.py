@@ -1,4 +1,5 @@
-"""The thread of a client that waits for jobs whose ends are to be told: to callbacks, and to event loops."""
+"""The threads of a client that do what an event loop must not wait for: one waits for jobs whose ends are to be told, to
+callbacks and event loops; the other has jobs of cancelled tasks stopped."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import sys
 import threading
 import weakref
 from typing import Callable, Optional, Protocol
+
+from .errors import ScandError
 
 IDLE_S = 5.0  # after which the thread ends
 EXIT_S = 1.0  # for which the interpreter's end waits for it
@@ -19,6 +22,8 @@ class Watched(Protocol):
     def over(self) -> bool: ...
 
     def end(self) -> None: ...
+
+    def cancel(self) -> bool: ...
 
 
 class Waiter(Protocol):
@@ -38,6 +43,8 @@ class Watcher:
         self._added = threading.Condition()
         self._jobs: list[Watched] = []
         self._thread: Optional[threading.Thread] = None
+        self._cancels: list[Watched] = []
+        self._canceller: Optional[threading.Thread] = None
         self._stopping = False
         _watchers.add(self)
 
@@ -48,6 +55,27 @@ class Watcher:
                 self._thread = threading.Thread(target=self._run, name="scand", daemon=True)
                 self._thread.start()
             self._added.notify()
+
+    def cancel(self, job: Watched) -> None:
+        """Has a job cancelled soon: a daemon that hangs takes its time to answer, and need not be told of a job that ends
+        with its connection."""
+        with self._added:
+            self._cancels.append(job)
+            if self._canceller is None:
+                self._canceller = threading.Thread(target=self._cancel_all, name="scand-cancel", daemon=True)
+                self._canceller.start()
+
+    def _cancel_all(self) -> None:
+        while True:
+            with self._added:
+                if not self._cancels:
+                    self._canceller = None
+                    return
+                job = self._cancels.pop(0)
+            try:
+                job.cancel()
+            except ScandError:
+                pass
 
     def stop(self) -> None:
         thread, client = self._thread, self._client()

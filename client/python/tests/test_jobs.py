@@ -322,6 +322,35 @@ class Loops(OnCpu):
         job = asyncio.run(everything())
         self.assertIsInstance(job.exception(), concurrent.futures.CancelledError)
 
+    def test_cancelled_tasks_do_not_wait_for_the_daemon(self):
+        """It may hang, and what it fails to answer is no error of a task that is cancelled."""
+        asked, goes_on = threading.Event(), threading.Event()
+
+        def slow(client, flight):
+            asked.set()
+            goes_on.wait(5)
+            raise scand.UnavailableError("the daemon has not answered", "unavailable")
+
+        async def everything():
+            job = long_job()
+            task = asyncio.ensure_future(wait_for(job))
+            await asyncio.sleep(0)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertFalse(goes_on.is_set())
+            return job
+
+        async def wait_for(job):
+            return await job
+
+        with mock.patch("scand.client.Client.cancel", slow):
+            job = asyncio.run(everything())
+            self.assertTrue(asked.wait(60))
+            goes_on.set()
+            self.assertTrue(eventually(lambda: scand.default_client().watcher._canceller is None))
+        self.assertEqual(job.result(), LONG)
+
 
 class MemoryQuota(OnCpu):
     options = (*ON_CPU, "--quota-host-memory", "96M", "--quota-device-memory", "8M")
