@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterator, Optional, Sequence
 from ._ffi import ffi
 from ._library import lib, string
 from .connection import BUSY, SMALL_JOBS, Connection
-from .errors import ScandError, error_of
+from .errors import BusyError, ScandError, error_of
 from .layout import Order
 from .memory import AnyArray, range_of, retire_block_of, trim_blocks
 from .watch import Watcher
@@ -237,10 +237,20 @@ class Client:
         """A buffer of the connection, which keeps it as long as the connection lasts; see
         Connection.create_on_device."""
         with self._changed:
-            connection = self._connect()
-            buffer, is_shared = connection.create_on_device(size)
-            self._nudge()
-            return connection, buffer, is_shared
+            give_up_at = time.monotonic() + self.patience_s
+            while True:
+                connection = self._connect()
+                try:
+                    buffer, is_shared = connection.create_on_device(size)
+                    self._nudge()
+                    return connection, buffer, is_shared
+                except BusyError:
+                    if time.monotonic() >= give_up_at:
+                        raise
+                    retry_at = time.monotonic() + connection.retry_s()
+                    self._nudge()
+                while (left_s := retry_at - time.monotonic()) > 0:
+                    self._changed.wait(left_s)
 
     def export(self, connection: Connection, buffer: Any) -> tuple[int, int]:
         """A descriptor of a buffer's memory, and the bytes of that memory."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import os
-import time
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 from ._ffi import ffi
@@ -115,13 +114,11 @@ class Connection:
         self.is_closed = False
         self.made = 0  # buffers, but imports
         self.losses = 0  # with a worker of the daemon's its buffers are lost, and jobs under way
-        self._patience_s = patience_s
         # Buffers and what they were made of, by serials, latest used last.
         self._imports: collections.OrderedDict[int, tuple[Any, Importable]] = collections.OrderedDict()
         self._drops = drops()
         self._given_up = 0  # imports
         self._unsent: list[Order] = []  # orders that are being placed: their imports stay
-        self._waits = True  # for room in a quota
         self._patterns: dict[Pattern, _Described] = {}
         self._out = ffi.new("struct scand_job **")
 
@@ -149,11 +146,14 @@ class Connection:
     def submit(self, order: Order) -> Any:
         """The job of libscand's; None where the daemon is busy."""
         self._unsent = [order]
-        described = self._placed(order)
-        job, tensors = described.job, described.tensors
+        try:
+            described = self._placed(order)
+            job, tensors = described.job, described.tensors
+            if order.operands:  # steps keep those that they have been given
+                job = _new_task(order.pattern, self._operands(order))
+        except BusyError:
+            return None
         settings = order.pattern.settings
-        if order.operands:  # steps keep those that they have been given
-            job = _new_task(order.pattern, self._operands(order))
         if settings.steps:
             _set_tensors(job, tensors)
             status = self.call(lib.scand_task_submit, self.daemon, job, ffi.NULL, ffi.NULL, self._out)
@@ -171,6 +171,8 @@ class Connection:
         """Submits scans, or chains of steps, in few messages: the first of them, one or more, whose memory can be imported at
         the same time. Returns their jobs; None where the daemon is busy."""
         described = self._together(orders)
+        if not described:
+            return None
         jobs = ffi.new("struct scand_job *[]", len(described))
         if orders[0].pattern.settings.steps:
             tasks = ffi.new("struct scand_task *[]", described)
@@ -184,7 +186,7 @@ class Connection:
         return list(jobs)
 
     def _together(self, orders: Sequence[Order]) -> list[Any]:
-        """The first orders as libscand takes them, each by itself."""
+        """The first orders as libscand takes them, each by itself; none where the daemon is busy."""
         described: list[Any] = []
         blocks: set[int] = set()
         self._unsent = []
@@ -195,12 +197,8 @@ class Connection:
                     break
                 self._unsent.append(order)
                 described.append(self._task(order) if order.pattern.settings.steps else self._scan(order))
-                self._waits = False  # those that have room need not wait for it
         except BusyError:
-            if not described:
-                raise
-        finally:
-            self._waits = True
+            pass  # those that have room need not wait for it
         return described
 
     def _scan(self, order: Order) -> Any:
@@ -221,6 +219,7 @@ class Connection:
                 self._patterns.clear()
             described = self._patterns[order.pattern] = _describe(order.pattern)
         if order.places != described.places or described.imports != self._given_up or self._drops != drops():
+            described.places = ()  # where placing fails halfway, they are nobody's
             for tensor, place in zip(described.tensors, order.places):
                 tensor.buffer = self._buffer(place.block)
                 tensor.offset = place.offset
@@ -246,24 +245,21 @@ class Connection:
 
     def _import(self, block: Importable) -> Any:
         self._make_room()
-        buffer = self._patiently(block.import_to, importing=True)
+        buffer = self._made(block.import_to, importing=True)
         self._imports[block.serial] = buffer, block
         return buffer
 
-    def _patiently(self, function: Callable[..., int], *arguments: Any, allowed: int = 0, importing: bool = False) -> Any:
-        """The buffer that a function of libscand's makes, while the daemon is not busy; None with the status `allowed`. Room
-        for an import is made of others, which can be imported again."""
+    def _made(self, function: Callable[..., int], *arguments: Any, allowed: int = 0, importing: bool = False) -> Any:
+        """The buffer that a function of libscand's makes; None with the status `allowed`. Room for an import is made of
+        others, which can be imported again. Where the daemon has none, BusyError says so at once: who waits for some must
+        not have the client's lock."""
         out = ffi.new("struct scand_buffer **")
-        give_up_at = time.monotonic() + self._patience_s
         while (status := self.call(function, self.daemon, *arguments, out)) in BUSY:
-            error, retry_s = self.error(status), self.retry_s()
+            error = self.error(status)
             if status == lib.SCAND_QUOTA and not lib.scand_retry_ms(self.daemon):  # it will never be granted
                 raise ForbiddenError(str(error), error.status)
-            if importing and status == lib.SCAND_QUOTA and self._give_up_one():
-                continue
-            if time.monotonic() >= give_up_at or not self._waits:
+            if not (importing and status == lib.SCAND_QUOTA and self._give_up_one()):
                 raise error
-            time.sleep(retry_s)
         if status and status == allowed:
             return None
         self.check(status)
@@ -286,15 +282,16 @@ class Connection:
         return serial is not None
 
     def create_on_device(self, size: int) -> tuple[Any, bool]:
-        """A buffer in a device's memory, and whether other programs can be given that: a GPU's, but no processor's."""
+        """A buffer in a device's memory, and whether other programs can be given that: a GPU's, but no processor's.
+        BusyError: there is no room now."""
         self._unsent = []
         self._make_room()
-        buffer = self._patiently(
+        buffer = self._made(
             lib.scand_buffer_create_shared, lib.SCAND_SHARING_DESCRIPTOR, size, allowed=lib.SCAND_UNSUPPORTED
         )
         is_shared = buffer is not None
         if not is_shared:
-            buffer = self._patiently(lib.scand_buffer_create, lib.SCAND_PLACE_DEVICE, size)
+            buffer = self._made(lib.scand_buffer_create, lib.SCAND_PLACE_DEVICE, size)
         self.made += 1
         return buffer, is_shared
 

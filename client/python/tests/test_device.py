@@ -435,7 +435,7 @@ class Fakes(PackageTest):
         def create(client, size):
             with client._changed:
                 connection = client._connect()
-                return connection, connection._patiently(lib.scand_buffer_create, lib.SCAND_PLACE_DEVICE, size), True
+                return connection, connection._made(lib.scand_buffer_create, lib.SCAND_PLACE_DEVICE, size), True
 
         def export(client, connection, buffer):
             return os.memfd_create("exported"), UNIT

@@ -151,6 +151,20 @@ class Jobs(OnCpu):
             for factor, jobs in ((1, scand.submit_many(arrays, client=client)), (2, scand.submit_run_many(arrays, steps, client=client))):
                 self.assertEqual([job.result()[-1] for job in jobs], [factor * n * (1 << 18) for n in range(20)])
 
+    def test_a_job_like_one_that_waits_for_its_import(self):
+        """Jobs of one pattern share its description: what was filled in for one that waits is not the next one's."""
+        ones, twos = (np.broadcast_to(scand.asarray(np.full(1, n, "f4")), 1 << 18) for n in (1, 2))
+        first, results = scand.empty(1 << 18, "f4"), scand.empty(1 << 18, "f4")
+        with scand.allocator():
+            apart = np.empty(1 << 18, "f4")  # of a memfd of its own
+        with scand.Client() as client:
+            scand.scan(ones, out=first, client=client)
+            with mock.patch("scand.arrays.ArrayBlock.import_to", return_value=lib.SCAND_BUSY):
+                job = scand.submit(twos, out=apart, client=client)
+                scand.scan(ones, out=first, client=client)
+                scand.scan(ones, out=results, client=client)
+            self.assertEqual((first[-1], results[-1], job.result()[-1]), (1 << 18, 1 << 18, 1 << 19))
+
     def test_jobs_of_shared_arrays_run_in_order(self):
         x = scand.asarray(np.ones(2000))
         jobs = [scand.submit(x, out=x) for _ in range(4)]
@@ -382,6 +396,23 @@ class MemoryQuota(OnCpu):
                 self.assertEqual(job.result()[19, -1], n)
 
 
+    def test_jobs_that_wait_for_memory_are_not_in_the_way(self):
+        """Submitting does not wait for room in a quota: the job does."""
+        ready, large = scand.asarray(np.ones(9)), [scand.empty((20, 1 << 18), "f4") for _ in range(5)]
+        for block in large:
+            block[...] = 1
+        with scand.Client(patience_s=20) as client, scand.Client() as other:
+            scand.scan(ready, out=ready, client=client)
+            for block in large[:4]:
+                scand.reduce(block, client=other)
+            jobs = [scand.submit_reduce(large[4], client=client), *scand.submit_many([large[4]], client=client)]
+            for _ in range(20):
+                scand.scan(ready, out=ready, client=client)
+            self.assertEqual([job.done() for job in jobs], [False, False])
+            other.close()
+            self.assertEqual([job.result().shape for job in jobs], [(20,), (20, 1 << 18)])
+
+
 class DeviceMemory(OnCpu):
     options = (*ON_CPU, "--device-memory", "8M")
 
@@ -398,6 +429,21 @@ class DeviceMemory(OnCpu):
             self.assertEqual(second.result(60).shape, (6, 1 << 18))
         with self.assertRaisesRegex(scand.ForbiddenError, "8388608 that scand may take are taken; start scand with a larger"):
             scand.device_empty((9, 1 << 18), "f4", client=client)
+
+    def test_who_waits_for_memory_is_not_in_the_way(self):
+        """Other threads use the client meanwhile, and may be those who give the memory back."""
+        client = scand.Client(patience_s=20)
+        self.addCleanup(client.close)
+        first = scand.device_empty((6, 1 << 18), "f4", client=client)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            second = pool.submit(scand.device_empty, (6, 1 << 18), "f4", client=client)
+            with self.assertRaises(concurrent.futures.TimeoutError):
+                second.result(0.2)
+            self.same(scand.cumsum(np.ones(9), client=client), np.arange(1.0, 10))
+            self.assertFalse(second.done())
+            del first
+            scand.trim()
+            self.assertEqual(second.result(60).shape, (6, 1 << 18))
 
 
 class Drain(unittest.TestCase):
