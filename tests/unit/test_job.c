@@ -174,8 +174,8 @@ static void plan_counts_lines_of_short_rows(void)
     }
 }
 
-/* Rows count as they are computed, however few samples they have: a number is made of each, and a triangle sums at
- * least three segments. */
+/* Rows count as they are computed, however few samples they have: a number is made of each, a step in tiles begins with
+ * each, and a triangle sums at least three segments. */
 static void plan_counts_short_rows(void)
 {
     struct job_chunks chunks = {.bytes = KIB(64), .long_bytes = KIB(128), .work_per_byte = 2};
@@ -189,6 +189,11 @@ static void plan_counts_short_rows(void)
     CHECK_EQ(plan_in(&job, &params, &chunks), 0);
     CHECK(job.chunk_rows > 100 && job.chunk_rows < 500);
     CHECK(!job_is_small(&job, KIB(64), true));
+    run.steps[0].demean = (struct msg_demean){.operation = OPERATION_demean};
+    CHECK_EQ(request_init(&request, &run, &run, &error), 0);
+    CHECK_EQ(job_plan(&job, &request, &chunks, &error), 0);
+    CHECK(job.row_bytes > 20 && job.row_bytes < 200); /* some 30 ns */
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
     run.steps[0].triangle = (struct msg_triangle){.operation = OPERATION_triangle, .half_width = 2048};
     CHECK_EQ(request_init(&request, &run, &run, &error), 0);
     CHECK_EQ(job_plan(&job, &request, &chunks, &error), 0);
