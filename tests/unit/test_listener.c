@@ -45,8 +45,9 @@ static int fail_accept;              /* errno of accept4 */
 static bool fail_accept_once_in_two; /* EMFILE */
 static unsigned accepted;            /* calls of accept4 */
 static bool fail_map;                /* the next mmap */
-static int fail_send;                /* errno of sendmsg, */
-static unsigned fail_sends;          /* for so many calls */
+static bool is_late;        /* between any two looks at the coarse clock more time passes than a look may take */
+static int fail_send;       /* errno of sendmsg, */
+static unsigned fail_sends; /* for so many calls */
 static struct {
     unsigned waits, reads, sends;
     uint64_t read_bytes;
@@ -121,6 +122,17 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
         return MAP_FAILED;
     }
     return __real_mmap(at, size, protection, flags, fd, offset);
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    static time_t late_s;
+    const int r = __real_clock_gettime(clock, now);
+    if (is_late && clock == CLOCK_MONOTONIC_COARSE)
+        now->tv_sec += ++late_s;
+    return r;
 }
 
 /*
@@ -668,6 +680,35 @@ static void rings_at_which_the_loop_sleeps_end(void)
     end();
 }
 
+/* Rings are looked at together, so where that has lasted all their users are suspected. A ring that has nothing is left
+ * to its socket after so many looks. */
+static void rings_are_looked_at(void)
+{
+    struct rings *rings, *own;
+    int fd;
+    begin();
+    int bell = client_greet();
+    struct client *client = rig.service.clients;
+    const struct peer *peer = client->peer;
+    CHECK_EQ(rings_create(&rings, &fd), 0);
+    client_use_rings(client, rings);
+    CHECK_EQ(rings_attach(fd, &own), 0);
+    close(fd);
+    CHECK_EQ(rings_announce(own, sizeof PING - 1), 0);
+    client_send(bell, PING, sizeof PING - 1);
+    rounds(4);
+    CHECK(peer->awake && !client->user->suspected);
+    is_late = true;
+    rounds(1);
+    is_late = false;
+    CHECK(peer->awake && client->user->suspected);
+    rounds(LIMIT_RING_LOOKS);
+    CHECK(!peer->awake && rings_reader_sleeps(own));
+    rings_destroy(own);
+    close(bell);
+    end();
+}
+
 /* A client that opens more connections than it may is told so a few times; further ones are closed, and nothing is
  * read. */
 static void connections_beyond_the_allowance(void)
@@ -702,6 +743,7 @@ int main(int argc, char **argv)
         TEST(the_last_requests_are_answered),
         TEST(whoever_goes_on_is_not_waited_for),
         TEST(rings_at_which_the_loop_sleeps_end),
+        TEST(rings_are_looked_at),
         TEST(connections_beyond_the_allowance),
         TEST(a_socket_that_cannot_be_watched),
         TEST(a_socket_without_memory_for_its_connection),
