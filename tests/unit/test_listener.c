@@ -709,6 +709,45 @@ static void rings_are_looked_at(void)
     end();
 }
 
+/* A client that sleeps with many jobs under way is woken for several answers at once, and in time. */
+static void whoever_sleeps_is_woken_for_several_answers(void)
+{
+    struct rings *rings, *own;
+    uint8_t bytes[KIB(1)];
+    int fd;
+    begin();
+    int asleep = client_greet();
+    struct client *client = rig.service.clients;
+    CHECK_EQ(rings_create(&rings, &fd), 0);
+    client_use_rings(client, rings);
+    CHECK_EQ(rings_attach(fd, &own), 0);
+    close(fd);
+    for (uint64_t jobs = LIMIT_GATHER_JOBS - 1; jobs <= LIMIT_GATHER_JOBS; jobs++) {
+        rig.now_us += LIMIT_GATHER_ASLEEP_US;
+        CHECK_EQ(rings_announce(own, sizeof PING - 1), 0);
+        client_send(asleep, PING, sizeof PING - 1);
+        rounds(4);
+        CHECK(rings_read(own, bytes, sizeof bytes) > 0);
+        CHECK(rings_sleep(own));
+        client->job_count += jobs;
+        CHECK_EQ(rings_announce(own, sizeof PING - 1), 0);
+        client_send(asleep, PING, sizeof PING - 1);
+        rounds(4);
+        CHECK_EQ(client_read(asleep) > 0, jobs < LIMIT_GATHER_JOBS);
+        rig.now_us += LIMIT_GATHER_ASLEEP_US;
+        rounds(2);
+        CHECK_EQ(client_read(asleep) > 0, jobs >= LIMIT_GATHER_JOBS);
+        client->job_count -= jobs;
+        while (rings_read(own, bytes, sizeof bytes) > 0) /* tells of the socket */
+            continue;
+        rings_took(own, rings_due_bytes(own));
+        rings_rise(own);
+    }
+    rings_destroy(own);
+    close(asleep);
+    end();
+}
+
 /* A client that opens more connections than it may is told so a few times; further ones are closed, and nothing is
  * read. */
 static void connections_beyond_the_allowance(void)
@@ -744,6 +783,7 @@ int main(int argc, char **argv)
         TEST(whoever_goes_on_is_not_waited_for),
         TEST(rings_at_which_the_loop_sleeps_end),
         TEST(rings_are_looked_at),
+        TEST(whoever_sleeps_is_woken_for_several_answers),
         TEST(connections_beyond_the_allowance),
         TEST(a_socket_that_cannot_be_watched),
         TEST(a_socket_without_memory_for_its_connection),
