@@ -434,12 +434,15 @@ def _take(client: Client, size: int) -> tuple[DeviceMemory, int]:
     """Memory, and where in it. Small arrays lie in a common buffer, one behind the other: a connection has not many."""
     if size > UNIT_BYTES // 4:
         return DeviceMemory(_Made(client, size)), 0
-    with _lock:
-        memory, begin = _small.get(client, (None, 0))
-        if memory is None or begin + size > UNIT_BYTES or memory.block.is_lost:
-            memory, begin = DeviceMemory(_Made(client, UNIT_BYTES)), 0
-        _small[client] = memory, -(-(begin + max(1, size)) // LINE_BYTES) * LINE_BYTES
-    return memory, begin
+    while True:
+        with _lock:
+            memory, begin = _small.get(client, (None, 0))
+            if memory is not None and begin + size <= UNIT_BYTES and not memory.block.is_lost:
+                _small[client] = memory, -(-(begin + max(1, size)) // LINE_BYTES) * LINE_BYTES
+                return memory, begin
+        memory = DeviceMemory(_Made(client, UNIT_BYTES))  # may wait for memory, which others give back meanwhile
+        with _lock:
+            _small[client] = memory, 0
 
 
 def device_empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float, *, client: Optional[Client] = None) -> DeviceArray:

@@ -427,6 +427,19 @@ class DeviceMemory(OnCpu):
             del first
             scand.trim()
             self.assertEqual(second.result(60).shape, (6, 1 << 18))
+
+    def test_who_waits_for_memory_of_small_arrays_is_not_in_the_way(self):
+        client = scand.Client(patience_s=20)
+        self.addCleanup(client.close)
+        kept = [scand.device_empty((6, 1 << 18), "f4"), scand.device_empty(9)]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            second = pool.submit(scand.device_empty, 9, client=client)
+            with self.assertRaises(concurrent.futures.TimeoutError):
+                second.result(0.2)
+            scand.trim()
+            self.assertFalse(second.done())
+            kept.clear()
+            self.assertEqual(second.result(60).shape, (9,))
         with self.assertRaisesRegex(scand.ForbiddenError, "8388608 that scand may take are taken; start scand with a larger"):
             scand.device_empty((9, 1 << 18), "f4", client=client)
 
