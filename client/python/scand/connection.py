@@ -170,39 +170,39 @@ class Connection:
     def submit_together(self, orders: Sequence[Order]) -> Optional[list[Any]]:
         """Submits scans, or chains of steps, in few messages: the first of them, one or more, whose memory can be imported at
         the same time. Returns their jobs; None where the daemon is busy."""
-        described = self._together(orders)
-        if not described:
+        steps = orders[0].pattern.settings.steps
+        described: Any = [None] * len(orders) if steps else ffi.new("struct scand_scan[]", len(orders))
+        count = self._place_together(orders, described)
+        if not count:
             return None
-        jobs = ffi.new("struct scand_job *[]", len(described))
-        if orders[0].pattern.settings.steps:
-            tasks = ffi.new("struct scand_task *[]", described)
-            status = self.call(lib.scand_task_submit_many, self.daemon, tasks, len(described), jobs)
+        jobs = ffi.new("struct scand_job *[]", count)
+        if steps:
+            tasks = ffi.new("struct scand_task *[]", described[:count])
+            status = self.call(lib.scand_task_submit_many, self.daemon, tasks, count, jobs)
         else:
-            scans = ffi.new("struct scand_scan[]", described)
-            status = self.call(lib.scand_submit_many, self.daemon, scans, len(described), jobs)
+            status = self.call(lib.scand_submit_many, self.daemon, described, count, jobs)
         if status in BUSY:
             return None
         self.check(status)
         return list(jobs)
 
-    def _together(self, orders: Sequence[Order]) -> list[Any]:
-        """The first orders as libscand takes them, each by itself; none where the daemon is busy."""
-        described: list[Any] = []
+    def _place_together(self, orders: Sequence[Order], described: Any) -> int:
+        """Describes the first orders as libscand takes them, each by itself; returns how many: 0 where the daemon is busy."""
         blocks: set[int] = set()
-        self._unsent = []
-        try:
-            for order in orders:
-                blocks.update(_blocks_of(order))
-                if described and len(blocks) > self._imports_most():
-                    break
-                self._unsent.append(order)
-                described.append(self._task(order) if order.pattern.settings.steps else self._scan(order))
-        except BusyError:
-            pass  # those that have room need not wait for it
-        return described
-
-    def _scan(self, order: Order) -> Any:
-        return ffi.new("struct scand_scan *", self._placed(order).job[0])[0]
+        most, self._unsent = self._imports_most(), []
+        for at, order in enumerate(orders):
+            for place in order.places:
+                blocks.add(place.block.serial)
+            if order.operands:
+                blocks |= _blocks_of(order)
+            if at and len(blocks) > most:
+                return at
+            self._unsent.append(order)
+            try:
+                described[at] = self._task(order) if order.pattern.settings.steps else self._placed(order).job[0]
+            except BusyError:
+                return at  # those that have room need not wait for it
+        return len(orders)
 
     def _task(self, order: Order) -> Any:
         """A task of the order's own."""
