@@ -124,6 +124,28 @@ static void how_long_a_chunk_may_take(void)
     CHECK_EQ(progress_floor_ms(&threads, 5000, true), 5000);
 }
 
+/* Besides, a chunk may take a hundred times as long as its user was charged for it, by the user's weight. */
+static void a_hundred_estimates_are_allowed(void)
+{
+    static struct job job;
+    struct fair_user user = {.weight = 3};
+    struct lane lane = {.user = &user};
+    struct device device = {.number = 0};
+    begin(PHASE_SERVING);
+    job.lane = &lane;
+    service.scheduler.station_count = 1;
+    service.scheduler.stations[0].chunks[0] =
+        (struct chunk){.owner = &job, .device = &device, .handed_us = 9, .charge_ns = 2000000};
+    progress_show(&progress, &service, LIMIT_MS);
+    CHECK_EQ(atomic_load(&progress.devices[0].handed_us), 9);
+    CHECK_EQ(atomic_load(&progress.devices[0].allowed_ms), LIMIT_MS + 100 * 3 * 2);
+    CHECK_EQ(atomic_load(&progress.devices[0].served_ms), LIMIT_MS + 100 * 3 * 2);
+    service.scheduler.stations[0].chunks[0] = (struct chunk){.owner = NULL};
+    progress_show(&progress, &service, LIMIT_MS);
+    CHECK_EQ(atomic_load(&progress.devices[0].handed_us), 0);
+    service.scheduler.station_count = 0;
+}
+
 /* A chunk that stays longer than its allowance is a hang, though the loop turns. */
 static void a_chunk_that_stays(void)
 {
@@ -182,6 +204,7 @@ static const struct test tests[] = {
     TEST(beginning_and_end_have_longer),
     TEST(a_loop_that_sleeps_has_longer),
     TEST(how_long_a_chunk_may_take),
+    TEST(a_hundred_estimates_are_allowed),
     TEST(a_chunk_that_stays),
     TEST(threads_that_compute),
     TEST(chunks_that_come_back),
