@@ -428,6 +428,13 @@ class DeviceMemory(OnCpu):
             scand.trim()
             self.assertEqual(second.result(60).shape, (6, 1 << 18))
 
+    def test_who_waits_for_memory_sees_its_jobs_end(self):
+        """A job keeps its arrays until somebody has seen its end."""
+        client = scand.Client(patience_s=20)
+        self.addCleanup(client.close)
+        scand.submit_reduce(scand.device_empty((6, 1 << 18), "f4", client=client), client=client)
+        self.assertEqual(scand.device_empty((6, 1 << 18), "f4", client=client).shape, (6, 1 << 18))
+
     def test_who_waits_for_memory_of_small_arrays_is_not_in_the_way(self):
         client = scand.Client(patience_s=20)
         self.addCleanup(client.close)
