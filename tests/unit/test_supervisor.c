@@ -229,14 +229,17 @@ static void live_through(unsigned planned)
     rig_end(&rig, log_text, sizeof log_text);
 }
 
+/* Of workers that never serve, and of such as serve for a moment. */
 static void deaths_in_quick_succession(void)
 {
-    plan_begin();
-    for (int i = 0; i < 20; i++)
-        plan->ends[i] = -SIGKILL;
-    live_through(20);
-    CHECK_EQ(count_of(log_text, "the worker ended by signal 9 (Killed); starting another\n"), 1);
-    CHECK_EQ(count_of(log_text, "the worker ended by signal 9 (Killed); starting another in "), 19);
+    for (int serves = 0; serves < 2; serves++) {
+        plan_begin();
+        for (int i = 0; i < 20; i++)
+            plan->ends[i] = (serves ? SERVED : 0) - SIGKILL;
+        live_through(20);
+        CHECK_EQ(count_of(log_text, "the worker ended by signal 9 (Killed); starting another\n"), 1);
+        CHECK_EQ(count_of(log_text, "the worker ended by signal 9 (Killed); starting another in "), 19);
+    }
 }
 
 /* A resource that a worker lacks when it follows another one may come back: a GPU, memory, threads. */
