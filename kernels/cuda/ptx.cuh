@@ -327,6 +327,25 @@ DEVICE void tma_load_2d(unsigned target, const void *map, int x, int y, unsigned
                  : "memory");
 }
 
+/* cp.async.bulk.tensor of three axes: 9.0. */
+DEVICE void tma_load_3d(unsigned target, const void *map, int x, int y, int z, unsigned mbarrier)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
+                 "%4}], [%5];"
+                 :
+                 : "r"(target), "l"(map), "r"(x), "r"(y), "r"(z), "r"(mbarrier)
+                 : "memory");
+}
+
+/* The other way, of a tile in shared memory: 9.0. */
+DEVICE void tma_store_3d(const void *map, int x, int y, int z, unsigned source)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];"
+                 :
+                 : "l"(map), "r"(x), "r"(y), "r"(z), "r"(source)
+                 : "memory");
+}
+
 /* cp.async.bulk.tensor of four axes: 9.0. */
 DEVICE void tma_load_4d(unsigned target, const void *map, int x, int y, int z, int w, unsigned mbarrier)
 {

@@ -114,6 +114,33 @@ static void many_rows(const struct group *group)
     }
 }
 
+/* Rows of up to an order block that begin with a vector, of whole leaves but for one length; and so many of the
+ * shortest that a thread block takes several. */
+static void even_rows(const struct group *group)
+{
+    static const uint64_t list[] = {1552, 2000, 2048, 4096, 7696, 10000, 10004, 16368, 16384};
+    static const enum fill fills[] = {FILL_NOISE, FILL_SPREAD, FILL_SPECIALS, FILL_ENDS, FILL_ZEROS, FILL_STEPS};
+    static const enum scand_accumulator sums[] = {F2, F2, F64, F64, F64, F64, F32};
+    static const enum scand_dtype dtypes[] = {
+        D32, D32, SCAND_DTYPE_IBM32, SCAND_DTYPE_F32BE, SCAND_DTYPE_F16, SCAND_DTYPE_BF16, SCAND_DTYPE_F16};
+    const unsigned few = COUNT(list) * COUNT(fills) * COUNT(sums);
+    for (unsigned i = 0; i < few + COUNT(sums); i++) {
+        const unsigned r = i % COUNT(sums);
+        const bool many = i >= few;
+        struct scan_case c =
+            case_of(many ? 9000 : 5, list[i / COUNT(fills) / COUNT(sums) % COUNT(list)],
+                    rule_of(many ? "fb" : pass_lists[i % COUNT(pass_lists)], INCLUSIVE, sums[r], D32, dtypes[r]));
+        c.rule.input = dtypes[r];
+        c.fill = fills[i / COUNT(sums) % COUNT(fills)];
+        c.input.axis_gap = i % 3 ? 240 : 0;
+        c.output.axis_gap = i % 2 ? 0 : 48;
+        c.input.offset = i % 4 * 16;
+        c.first = i % 3;
+        c.count = c.shape[0] - c.first;
+        check_some(group, &c);
+    }
+}
+
 /* Rows of several levels above a block. */
 static void long_rows(const struct group *group)
 {
@@ -747,10 +774,11 @@ TOGETHER_SUITES(together)
     SUITE(NAME, few_columns)  \
     SUITE(NAME, ragged_small) \
     SUITE(NAME, many_rows)    \
+    SUITE(NAME, even_rows)    \
     SUITE(NAME, longer_rows)
 #define GPU_TESTS(NAME)                                                                            \
     TEST(NAME##_small), TEST(NAME##_columns), TEST(NAME##_few_columns), TEST(NAME##_ragged_small), \
-        TEST(NAME##_many_rows), TEST(NAME##_longer_rows),
+        TEST(NAME##_many_rows), TEST(NAME##_even_rows), TEST(NAME##_longer_rows),
 
 GPUS(GPU_SUITES)
 

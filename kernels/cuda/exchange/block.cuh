@@ -34,6 +34,10 @@ DEVICE void tiles_scan(tile_sums<Sum> *shared, int tiles, Outside outside, Level
     shared->carries[tile] = before.sum;
 }
 
+/* True where rows consist of whole leaves, and another warp has something to do while the first one makes carries:
+ * outside.meanwhile(warp). */
+template <class Outside> constexpr bool whole_leaves = false;
+
 /* Halves the first sample of a row, for the kind trapezoid. */
 template <class Sum, bool Backward, class Outside>
 DEVICE void block_halve(typename Sum::sample x[ORDER_LEAF], int length, int warp, Outside outside)
@@ -60,15 +64,20 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
         leaf_fill<Sum>(x, samples);
     if constexpr (Kind == KIND_ANY)
         block_halve<Sum, Backward>(x, length, warp, outside);
-    struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
+    struct leaf_end end = {false, ORDER_LEAF - 1};
+    if (!whole_leaves<Outside>)
+        end = leaf_end_of<Sum, Backward>(samples);
     float most;
-    typename Sum::sum sum = tile_prefixes<Sum, Backward>(x, end, samples, &most);
+    typename Sum::sum sum = tile_prefixes<Sum, Backward, whole_leaves<Outside>>(
+        x, end, whole_leaves<Outside> ? leaves * ORDER_LEAF : samples, &most);
     if (lane_index() == (Backward ? 0 : leaves - 1))
         shared->totals[warp] = sum;
     carry<Sum> leaf = group_before<Sum, Backward>(sum, group_last<Sum>(leaves));
     __syncthreads();
     if (warp == 0)
         tiles_scan<Sum, Backward>(shared, tiles, outside, sum_level<Sum, sum_by_f64<Sum>>());
+    if constexpr (whole_leaves<Outside>)
+        outside.meanwhile(warp);
     __syncthreads();
     if (outside.total_wanted())
         return;

@@ -36,7 +36,7 @@ static size_t shared_bytes(const struct variant *variant, int warps, bool ahead)
 
 cudaError_t scan_block_per_row_load(struct scan_device *device)
 {
-    cudaError_t error = cudaSuccess;
+    cudaError_t error = scan_even_rows_load(device);
     for (int i = 0; i < 2 * SCAN_SUMS && !error; i++)
         error = scan_kernel_load_most(device, variants[i / SCAN_SUMS][i % SCAN_SUMS].kernel);
     for (const struct variant &variant : shorts)
@@ -71,6 +71,8 @@ cudaError_t scan_block_per_row(const struct scan_call *call)
 {
     const struct scan_rule *rule = &call->rows->rule;
     struct scan_plan plan = call->plan;
+    if (scan_even_rows_can(call))
+        return scan_even_rows(call);
     const struct variant *variant = call->path == SELECT_BLOCK_PER_ROW_SHORT
                                         ? &shorts[rule->accumulator == SCAND_ACCUMULATOR_F64]
                                         : &variants[scan_plan_is_aligned(&plan)][scan_sum_number(rule)];

@@ -47,6 +47,11 @@ struct scan_call {
 SCAN_LAUNCHERS(X)
 #undef X
 
+/* block_per_row's for rows that lie at equal distances, where it can. */
+cudaError_t scan_even_rows_load(struct scan_device *device);
+bool scan_even_rows_can(const struct scan_call *call);
+cudaError_t scan_even_rows(const struct scan_call *call);
+
 /* Three launchers take several parts at once, one for each answer of select_together_of. The parts of a launch take one
  * instance; an instance has a number, below the constant here. No part needs workspace. */
 #define ANY_LAYOUT_KERNELS (3 * NUMBER_OPERATOR_COUNT + ADDING_OPERATOR_COUNT)

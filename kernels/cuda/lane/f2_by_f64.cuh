@@ -49,13 +49,45 @@ DEVICE double by_f64_total(const float x[ORDER_LEAF], struct by_f64_range *range
 /* The bound on every prefix, and on the magnitudes of a leaf: 2^46 times the last place of the least sample of all
  * lanes, or a bit less, and far from infinity. With all bits of its significand a sample is 2^24 last places, less one.
  */
+DEVICE float by_f64_limit_of(unsigned magnitude)
+{
+    return fminf(__uint_as_float(magnitude | 0x7fffff) * 0x1p22f, 0x1p120f);
+}
+
 DEVICE float by_f64_limit(unsigned least)
 {
 #if __CUDA_ARCH__ >= 800
-    return fminf(__uint_as_float((__reduce_min_sync(~0u, least) >> 1) | 0x7fffff) * 0x1p22f, 0x1p120f);
+    return by_f64_limit_of(__reduce_min_sync(~0u, least) >> 1);
 #else
     return -1.0f;
 #endif
+}
+
+/* The sum of a leaf, what its magnitudes add up to, and the bound, in fewer steps if no sample of the warp is 0. */
+DEVICE double by_f64_total(const float x[ORDER_LEAF], float *most, float *limit)
+{
+#if __CUDA_ARCH__ >= 800
+    double total = 0.0;
+    float least = fabsf(x[0]);
+    *most = fabsf(x[0]);
+#pragma unroll
+    for (int i = 1; i < ORDER_LEAF; i++) {
+        least = fminf(least, fabsf(x[i]));
+        *most += fabsf(x[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        total += x[i];
+    const unsigned magnitude = __reduce_min_sync(~0u, __float_as_uint(least));
+    *limit = by_f64_limit_of(magnitude);
+    if (magnitude > 0)
+        return total;
+#endif
+    struct by_f64_range range = {~0u, 0.0f};
+    const double sum = by_f64_total(x, &range);
+    *most = range.most;
+    *limit = by_f64_limit(range.least);
+    return sum;
 }
 
 /* The same from upper halves of doubles. */

@@ -76,15 +76,18 @@ template <class Sum> struct short_io {
     DEVICE void write(const struct scan_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
                       const typename Sum::sample x[ORDER_LEAF])
     {
-        char *target = item->output + warp * ORDER_TILE * 2;
-        const int count = tile_samples(item->length, warp);
+        put(plan.output_form, stage, item->output + warp * ORDER_TILE * 2, tile_samples(item->length, warp), x);
+    }
+    DEVICE void put(enum scand_dtype form, uint4 *stage, char *target, int count,
+                    const typename Sum::sample x[ORDER_LEAF])
+    {
         float results[ORDER_LEAF];
         uint32_t word[WORDS16];
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             result_of<Sum>(x[i], &results[i]);
         const bool nan = results[0] != results[0] || results[ORDER_LEAF - 1] != results[ORDER_LEAF - 1];
-        convert16_encode(plan.output_form, results, nan, word);
+        convert16_encode(form, results, nan, word);
         leaf_put<2>(stage, lane_index(), [&](int i) { return word[i]; });
         __syncwarp();
         if (short_is_whole(target, count))

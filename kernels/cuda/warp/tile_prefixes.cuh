@@ -7,9 +7,17 @@
 #include "kernels/cuda/lane/leaf.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 
-/* Makes prefixes as tile_prefixes does, if that is exact in f64; returns the same in all lanes. */
-template <bool Backward> DEVICE bool tile_prefixes_by_f64(const float x[ORDER_LEAF], struct f2 *prefix, float *most)
+/* Makes prefixes as tile_prefixes does, if that is exact in f64; returns the same in all lanes. `Few`: in fewer steps.
+ */
+template <bool Backward, bool Few>
+DEVICE bool tile_prefixes_by_f64(const float x[ORDER_LEAF], struct f2 *prefix, float *most)
 {
+    if constexpr (Few) {
+        float limit;
+        const double sum = group_scan<sum_f64, Backward>(by_f64_total(x, most, &limit), WARP - 1);
+        *prefix = by_f64_f2(sum);
+        return __all_sync(~0u, *most * BY_F64_MARGIN <= limit && fabsf(prefix->high) <= limit);
+    }
     struct by_f64_range range = {~0u, 0.0f};
     double sum = by_f64_total(x, &range);
     *most = range.most;
@@ -18,13 +26,13 @@ template <bool Backward> DEVICE bool tile_prefixes_by_f64(const float x[ORDER_LE
 
 /* The inclusive prefixes of the totals of a tile's leaves, of which the last one has `samples` % 16. What lies beyond
  * is absent, or nobody listens to it. `most`: what this lane's magnitudes add up to, or what leaf_values_of has. */
-template <class Sum, bool Backward>
+template <class Sum, bool Backward, bool Few = false>
 DEVICE typename Sum::sum tile_prefixes(const typename Sum::sample x[ORDER_LEAF], struct leaf_end end, int samples,
                                        float *most)
 {
     typename Sum::sum sum;
     if constexpr (sum_by_f64<Sum>)
-        if ((!Backward || samples % ORDER_LEAF != 1) && tile_prefixes_by_f64<Backward>(x, &sum, most))
+        if ((!Backward || samples % ORDER_LEAF != 1) && tile_prefixes_by_f64<Backward, Few>(x, &sum, most))
             return sum;
     if constexpr (sum_has_plain<Sum>)
         if (leaf_is_plain(x)) {
