@@ -145,7 +145,7 @@ template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan
             ragged_item_fetch(plan, next, smem, next_at);
         const uint4 after = ragged_load(plan, &queue);
         if (item.number > 1)
-            group = ragged_leaf_among(plan, item);
+            group = ragged_leaf_among(plan.offsets, plan.rows, item.row, item.number, item.first);
         if (early)
             __pipeline_wait_prior(1);
         else

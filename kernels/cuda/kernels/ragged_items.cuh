@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/exchange/tile_state.cuh"
 #include "kernels/cuda/lane/lane.cuh"
-#include "kernels/cuda/warp/kogge_stone.cuh"
+#include "kernels/cuda/warp/ragged_rows.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
 #define RAGGED_WARPS     8                          /* warps of a thread block */
@@ -60,11 +60,6 @@ struct ragged_plan {
 
 #define RAGGED_STATES 4 /* words: a tree over n > 1 items has less than 2 n sums, of 2 words at most */
 
-DEVICE int ragged_leaves(int samples)
-{
-    return (samples + ORDER_LEAF - 1) / ORDER_LEAF;
-}
-
 DEVICE int ragged_tiles(int samples)
 {
     return (samples + ORDER_TILE - 1) / ORDER_TILE;
@@ -76,28 +71,15 @@ struct ragged_row {
     int kind; /* an enum ragged_class, or none */
 };
 
-/*
- * Rows of at most a tile, one after the other, become items of as many as have leaves for 32 lanes. Each is made by the
- * lane of its first row.
- */
+/* Rows of at most a tile become items of several. */
 DEVICE void ragged_group(struct ragged_row *row, uint64_t end, bool is_short)
 {
-    const int lane = lane_index(), leaves = is_short ? ragged_leaves((int)(end - row->item.first)) : WARP + 1;
-    const int upto = sum_upto_lane(leaves), most = upto - leaves + WARP;
-    int next = 0; /* end of a group that would begin here */
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2)
-        if (__shfl_sync(~0u, upto, next + step - 1) <= most)
-            next += step;
-    next += __shfl_sync(~0u, upto, next) <= most;
-    next = max(next, lane + 1); /* what is not short is on its own */
+    bool begins;
+    const int next = ragged_group_end(is_short ? ragged_leaves((int)(end - row->item.first)) : WARP + 1, &begins);
     const uint64_t group_end = __shfl_sync(~0u, end, next - 1);
-    bool begins = __all_sync(~0u, next == lane + 1); /* nothing fits together */
-    for (int begin = begins ? WARP : 0; begin < WARP; begin = __shfl_sync(~0u, next, begin))
-        begins |= begin == lane;
     if (is_short && begins && group_end > row->item.first) {
         row->item.samples = (uint16_t)(group_end - row->item.first);
-        row->item.number = (uint16_t)(next - lane);
+        row->item.number = (uint16_t)(next - lane_index());
         row->kind = RAGGED_TILE;
     }
 }

@@ -10,43 +10,6 @@
 #include "kernels/cuda/lane/leaf.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-/* This lane's part of a tile. */
-struct ragged_leaf {
-    int first;          /* sample in the tile */
-    int number, leaves; /* in its row, or in the tile of it */
-    int samples;        /* 0 to 16 */
-};
-
-DEVICE struct ragged_leaf ragged_leaf_of(int tile_samples)
-{
-    const int first = lane_index() * ORDER_LEAF;
-    return {first, lane_index(), ragged_leaves(tile_samples), max(min(tile_samples - first, ORDER_LEAF), 0)};
-}
-
-/* A lane's leaf among those of several rows. */
-DEVICE struct ragged_leaf ragged_leaf_among(const struct ragged_plan &plan, const struct ragged_item &item)
-{
-    const int lane = lane_index();
-    const uint64_t row = min((uint64_t)item.row + min(lane, (int)item.number), plan.rows);
-    const uint64_t begin = plan.offsets[row];
-    const int length = lane < item.number && row < plan.rows ? (int)(plan.offsets[row + 1] - begin) : 0;
-    const int upto = sum_upto_lane(ragged_leaves(length));
-    int own = 0; /* the first row that ends after this lane's leaf */
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2)
-        if (__shfl_sync(~0u, upto, own + step - 1) <= lane)
-            own += step;
-    struct ragged_leaf leaf;
-    const int own_length = __shfl_sync(~0u, length, own);
-    leaf.leaves = ragged_leaves(own_length);
-    leaf.number = lane - (__shfl_sync(~0u, upto, own) - leaf.leaves);
-    leaf.first = __shfl_sync(~0u, (int)(begin - item.first), own) + leaf.number * ORDER_LEAF;
-    leaf.samples = min(own_length - leaf.number * ORDER_LEAF, ORDER_LEAF);
-    if (lane >= __shfl_sync(~0u, upto, WARP - 1))
-        leaf = {};
-    return leaf;
-}
-
 /* Samples of a leaf that are not there become absent. */
 template <class T> DEVICE void ragged_fill(T x[ORDER_LEAF], int there, T absent)
 {
