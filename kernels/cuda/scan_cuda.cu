@@ -119,13 +119,13 @@ const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_
 /* Ragged rows of up to `longest` samples have been queued. The others are scanned one by one. */
 static cudaError_t longer_run(const struct scan_call *call, uint64_t longest)
 {
-    const uint64_t *const offsets = call->rows->offsets;
+    const uint64_t *const offsets = call->rows->offsets, end = call->first + call->count;
     cudaError_t error = cudaSuccess;
-    for (uint64_t r = call->first; r < call->first + call->count && call->rows->length > longest && !error; r++)
-        if (offsets[r + 1] - offsets[r] > longest) {
-            const struct scan_rows row = scan_rows_joined(call->rows, r, 1);
-            error = (cudaError_t)scan_cuda(&row, 0, 1, call->workspace, call->stream);
-        }
+    uint64_t row = call->rows->length > longest ? call->first : end;
+    while (!error && (row = scan_longer_row(offsets, row, end, longest)) < end) {
+        const struct scan_rows alone = scan_rows_joined(call->rows, row++, 1);
+        error = (cudaError_t)scan_cuda(&alone, 0, 1, call->workspace, call->stream);
+    }
     return error;
 }
 
@@ -158,16 +158,28 @@ static uint64_t shared_longest(const struct scan_call *call)
     return call->count < BY_LENGTH_LEAST || is_alone ? ORDER_BLOCK : BY_LENGTH_LONGEST;
 }
 
-/* Runs them on many rows: long ones first, so that all thread blocks end with work in small pieces. */
+static bool is_packed(const struct scan_call *call)
+{
+    const bool prefetches = call->path == SELECT_ANY_LAYOUT_PREFETCH || call->path == SELECT_AFFINE_PREFETCH;
+    return prefetches && select_is_packed_rule(call->rows);
+}
+
+/* Runs them on many rows, longer ones later: the host counts these while the device is at work. Those of up to a tile
+ * go by any_packed, where that can. */
 static cudaError_t sorted_run(const struct scan_call *call, uint64_t first, uint64_t count)
 {
     struct by_length sorted;
-    cudaError_t error = scan_by_length(call->rows, first, count, call->workspace, &sorted, call->stream);
+    struct scan_call tiles = *call;
+    const bool packed = is_packed(call);
+    tiles.path = packed ? SELECT_ANY_PACKED : call->path;
+    cudaError_t error = scan_by_length(call->rows, first, count, call->workspace, packed, &sorted, call->stream);
+    for (int kind = BY_LENGTH_CLASSES - 1; kind >= 0 && !error; kind--)
+        if (call->rows->length > by_length_longest(kind + 1) && sorted.classes[kind].item_count > 0)
+            error = items_run(kind + 1 < BY_LENGTH_CLASSES ? call : &tiles, by_length_longest(kind),
+                              &sorted.classes[kind], NULL);
+    scan_by_length_longs(call->rows, first, count, &sorted);
     if (!error && sorted.longs.item_count > 0 && shared_longest(call) > ORDER_BLOCK)
         error = items_run(call, ORDER_BLOCK, &sorted.longs, sorted.sums);
-    for (int kind = 0; kind < BY_LENGTH_CLASSES && !error; kind++)
-        if (call->rows->length > by_length_longest(kind + 1) && sorted.classes[kind].item_count > 0)
-            error = items_run(call, by_length_longest(kind), &sorted.classes[kind], NULL);
     return error;
 }
 
@@ -176,7 +188,7 @@ static cudaError_t shorter_run(const struct scan_call *call)
 {
     const struct scan_ragged_rows all = {call->rows->device_offsets + call->first, call->count};
     cudaError_t error = cudaSuccess;
-    if (call->count < BY_LENGTH_LEAST || call->rows->length <= ORDER_TILE)
+    if (call->count < BY_LENGTH_LEAST || (call->rows->length <= ORDER_TILE && !is_packed(call)))
         return items_run(call, ORDER_BLOCK, &all, NULL);
     for (uint64_t done = 0; done < call->count && !error; done += BY_LENGTH_MOST)
         error = sorted_run(call, call->first + done, scan_least(call->count - done, BY_LENGTH_MOST));

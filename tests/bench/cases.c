@@ -105,6 +105,13 @@ const struct bench_case bench_cases[] = {
     {AFFINE, F32, "fb",    100000,      1000, 0,      EACH,    1.5,     {0,    0,    0}},
     {MAX,  F32,   "fb",     10000,     10000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
     {PROD, F32,   "fb",     10000,     10000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
+    /* Short rows of them. */
+    {MAX,  F32,   "fb",  12500000,         8, 0,      ROWS,    1,       {0,    OUT,  OUT}},
+    {SUM,  I32,   "fb",   1000000,       100, 0,      ROWS,    1,       {0,    OUT,  OUT}},
+    {SUM,  F64,   "fb",    333333,       300, 0,      ROWS,    1,       {OUT,  0,    OUT}},
+    {SUM,  F16,   "fb",   1000000,       100, 0,      ROWS,    1,       {0,    0,    OUT}},
+    {AFFINE, F32, "fb",   1000000,       100, 0,      ROWS,    1,       {0,    0,    OUT}},
+    {SUM,  I32,   "fb",   1000000,       100, 0,      RAGGED,  1,       {0,    OUT,  OUT}},
 };
 // clang-format on
 const size_t bench_case_count = sizeof(bench_cases) / sizeof(bench_cases[0]);

@@ -174,9 +174,11 @@ static void short_rows(void)
     PATH(THREAD_PER_ROW, .length = 5, .wide = true);
     PATH(WARP_PER_ROW, .length = 31, .gap = 4);
     PATH(WARP_PER_ROW, .length = 31, .gap = 8, .accumulator = IN_F64, .wide = true);
-    PATH(WARP_PER_ROW, .length = 31, .input = IBM);
+    PATH(ANY_PACKED, .length = 256, .input = IBM);
+    PATH(WARP_PER_ROW, .length = 257, .input = IBM);
+    PATH(WARP_PER_ROW, .length = 31, .input = IBM, .accumulator = IN_F2);
     PATH(ANY_LAYOUT, .length = 1000, .input_at = 1);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 31, .output = F64);
+    PATH(ANY_PACKED, .length = 31, .output = F64);
     ON(t4, WARP_PER_ROW, .length = 1536);
 }
 
@@ -217,6 +219,25 @@ static void short_rows_in_f2(void)
     PATH(ANY_LAYOUT_PREFETCH, .length = 31, .accumulator = IN_F2, .wide = true);
     PATH(WARP_PER_ROW, .length = 1000, .gap = 240, .input = IBM, .output = IBM, .accumulator = IN_F2);
     PATH(ANY_LAYOUT_PREFETCH, .length = 1000, .accumulator = IN_F2, .wide = true, .input_at = 4);
+}
+
+static void short_rows_of_any_rule(void)
+{
+    PATH(ANY_PACKED, .length = 512, .op = MAX);
+    PATH(ANY_PACKED, .length = 1, .op = MAX, .output = F64, .input_at = 4, .output_at = 8);
+    PATH(ANY_PACKED, .length = 100, .input = I64, .output = I64);
+    PATH(ANY_PACKED, .length = 100, .input = F16, .output = F16, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(ANY_PACKED, .length = 100, .kind = SCAND_KIND_TRAPEZOID);
+    PATH(ANY_PACKED, .length = 256, .what = SCAN_AFFINE);
+    PATH(ANY_PACKED, .length = 256, .input = F16, .output = F16);
+    PATH(ANY_PACKED, .length = 100, .op = MAX, .accumulator = IN_F2);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 513, .op = MAX);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 100, .op = MAX, .gap = 4);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 100, .op = MAX, .demean = true);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 100, .op = SCAND_OPERATOR_PROD, .accumulator = IN_F2);
+    PATH(ANY_LAYOUT, .length = 100, .op = MAX, .input_at = 2);
+    PATH(AFFINE_PREFETCH, .length = 100, .what = SCAN_AFFINE, .accumulator = IN_F2);
+    ON(t4, ANY_PACKED, .length = 512, .op = MAX);
 }
 
 static void rows_of_a_block(void)
@@ -330,7 +351,8 @@ static void many_columns(void)
 
 static void all_else(void)
 {
-    PATH(AFFINE_PREFETCH, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64);
+    PATH(AFFINE_PREFETCH, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64, .demean = true);
+    PATH(AFFINE_PREFETCH, .length = 257, .what = SCAN_AFFINE);
     PATH(CLUSTER_PER_ROW, .length = 262144, .what = SCAN_AFFINE);
     PATH(CLUSTER_PER_ROW, .length = 61440, .what = SCAN_AFFINE, .accumulator = IN_F2);
     PATH(CLUSTER_PER_ROW, .length = 61440, .what = SCAN_AFFINE, .input = IBM, .accumulator = IN_F64, .wide = true);
@@ -348,15 +370,15 @@ static void all_else(void)
     PATH(COLUMNS_DIRECT, .length = 10, .what = SCAN_AFFINE, .columns = true);
     PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .columns = true, .input_at = 1);
     ON(no_clusters, AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE);
-    PATH(BLOCK_PER_ROW_SHORT, .length = 10, .input = F16, .output = F16);
+    PATH(BLOCK_PER_ROW_SHORT, .length = 257, .input = F16, .output = F16);
     PATH(BLOCK_PER_ROW_SHORT, .length = 16384, .input = I16, .output = F16, .accumulator = IN_F64);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .input = F16, .output = F16, .accumulator = IN_F2);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .input = F16, .output = F16, .kind = SCAND_KIND_EXCLUSIVE);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .op = MAX);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = HALF);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = SCAND_KIND_TRAPEZOID);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 513, .input = F16, .output = F16, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 513, .op = MAX);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 513, .kind = HALF);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 513, .kind = SCAND_KIND_TRAPEZOID);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .demean = true);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .output = F16);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 513, .output = F16);
     PATH(ANY_GRID, .length = 1000000, .input = I32, .output = I32);
     PATH(ANY_CLUSTER, .length = 262144, .op = MAX);
     PATH(ANY_GRID, .length = 262145, .op = MAX);
@@ -534,8 +556,8 @@ static void check_tries(int line, struct rows r, const enum select_path *expecte
  * computation. */
 static void no_room(void)
 {
-    TRIES(((struct rows){.length = 5}), SELECT_THREAD_PER_ROW, SELECT_WARP_PER_ROWS, SELECT_WARP_PER_ROW,
-          SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
+    TRIES(((struct rows){.length = 5}), SELECT_THREAD_PER_ROW, SELECT_WARP_PER_ROWS, SELECT_ANY_PACKED,
+          SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 200, .accumulator = IN_F2}), SELECT_WARP_PER_ROWS_SERIAL, SELECT_WARP_PER_ROWS,
           SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 300, .accumulator = IN_F2}), SELECT_WARP_PER_ROWS_SERIAL, SELECT_WARP_PER_ROW,
@@ -748,6 +770,7 @@ static void every_path_is_reached(void)
     ragged_rows();
     short_rows();
     short_rows_in_f2();
+    short_rows_of_any_rule();
     rows_of_a_block();
     rows_of_blocks();
     columns();
@@ -760,6 +783,7 @@ static const struct test tests[] = {TEST(reductions),
                                     TEST(ragged_rows),
                                     TEST(short_rows),
                                     TEST(short_rows_in_f2),
+                                    TEST(short_rows_of_any_rule),
                                     TEST(rows_of_a_block),
                                     TEST(rows_of_blocks),
                                     TEST(columns),

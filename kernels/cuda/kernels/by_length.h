@@ -40,8 +40,16 @@ static __host__ __device__ constexpr uint64_t by_length_longest(int kind)
 uint64_t scan_by_length_bytes(const struct scan_rows *rows, uint64_t count, uint64_t sum_bytes);
 
 /* Queues the sorting of `count` rows from `first` on, which is row 0 of the result. Empty rows are left out, and rows
- * that are longer than BY_LENGTH_LONGEST. */
-cudaError_t scan_by_length(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
+ * that are longer than BY_LENGTH_LONGEST. `grouped`: items of the last class are as many rows as have leaves for a
+ * warp, `sum` of them. */
+cudaError_t scan_by_length(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, bool grouped,
                            struct by_length *sorted, cudaStream_t stream);
+
+/* The first row from `row` on, of those before `end`, of more samples than `longest`; or `end`. Rows that have no more
+ * together are passed over at once. */
+uint64_t scan_longer_row(const uint64_t *offsets, uint64_t row, uint64_t end, uint64_t longest);
+
+/* Counts, on the host, the rows of sorted->longs and their items, for grids. */
+void scan_by_length_longs(const struct scan_rows *rows, uint64_t first, uint64_t count, struct by_length *sorted);
 
 #endif

@@ -17,36 +17,13 @@ template <class Narrow, class Wide = Narrow> static constexpr struct direct_kern
             direct_leaves_of<Narrow>};
 }
 
-/* Kernels in the order of the any_layout kernels; then those of integers of 4 bytes; of sums of f32 in f2; and of
- * affine, by accumulator. */
-enum {
-    DIRECT_SHORT = ANY_LAYOUT_KERNELS,
-    DIRECT_F2_OF_F32 = DIRECT_SHORT + NUMBER_OPERATOR_COUNT,
-    DIRECT_AFFINE,
-    DIRECT_AFFINE_WHOLE = DIRECT_AFFINE + 3,
-    DIRECT_KERNELS
-};
 #define X(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, RULE) direct_by<RULE(SCAND_OPERATOR_##NAME)>(),
-static const struct direct_kernel kernels[DIRECT_KERNELS] = {
-    ANY_RULES(X) NUMBER_OPERATORS(X, , , ANY_RULE_SHORT) direct_by<any_f2_of_f32>(),
-    direct_by<affine_sum<float>>(),
-    direct_by<affine_sum<double>>(),
-    direct_by<affine_sum<struct f2>>(),
-    direct_by<affine_sum<uint64_t>>(),
-};
+static const struct direct_kernel kernels[ANY_OPERATORS] = {ANY_OPERATOR_RULES(X, direct_by)};
 #undef X
 
 static const struct direct_kernel *kernel_of(const struct scan_rule *rule)
 {
-    int number = scan_any_layout_number(rule);
-    if (rule->op == SCAND_OPERATOR_AFFINE)
-        number =
-            codec_is_integer(rule->input) ? DIRECT_AFFINE_WHOLE : DIRECT_AFFINE + scan_float_number(rule->accumulator);
-    else if (instance_is_short(rule))
-        number = DIRECT_SHORT + (int)rule->op;
-    else if (rule->op == SCAND_OPERATOR_SUM && rule->accumulator == SCAND_ACCUMULATOR_F2 && instance_is_narrow(rule))
-        number = DIRECT_F2_OF_F32;
-    return &kernels[number];
+    return &kernels[scan_any_operator_number(rule)];
 }
 
 /* The rule of the totals that means are made of. */
@@ -63,7 +40,7 @@ static struct scan_rule rule_of_means(const struct scan_rule *rule)
 cudaError_t scan_columns_direct_load(struct scan_device *)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < DIRECT_KERNELS && !error; i++)
+    for (int i = 0; i < ANY_OPERATORS && !error; i++)
         error = scan_kernel_load(kernels[i].kernel);
     return error;
 }
@@ -140,12 +117,8 @@ static bool has_pairs(const struct direct_plan *plan)
 
 static struct direct_plan plan_of(const struct scan_rule *rule, const struct scan_plan *scan, void *workspace)
 {
-    struct direct_plan plan = {};
-    plan.any = scan_any_layout_plan_of(rule, scan, NULL);
-    plan.any.flip ^= instance_short_flip(rule);
+    struct direct_plan plan = {scan_any_operator_plan_of(rule, scan, NULL)};
     plan.columns = scan->items / scan->blocks;
-    plan.coefficient = rule->coefficient;
-    plan.whole = codec_is_integer(rule->input) ? (uint64_t)(int64_t)rule->coefficient : 0;
     plan.tiles = (unsigned)scan_tiles(scan->length);
     plan_items(&plan, rule, scan);
     plan.plain = !rule->demean && (plan.any.input == SCAND_DTYPE_F32 || instance_is_short(rule));

@@ -19,107 +19,9 @@
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_CUH
 #define KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_CUH
 
+#include "kernels/cuda/exchange/any_arithmetic.cuh"
 #include "kernels/cuda/kernels/columns_direct_carries.cuh"
 #include "kernels/cuda/kernels/columns_direct_words.cuh"
-#include "kernels/cuda/lane/affine_leaf.cuh"
-
-/* The value of a pass that has met nothing. */
-template <class Sum> DEVICE typename Sum::sample direct_zero(const struct direct_plan &plan)
-{
-    return any_outside<Sum>{plan.any, NULL, 0}.zero();
-}
-
-/* The arithmetic on a leaf of which `samples` are there: the change of samples before a pass; the leaf's total; its
- * values, from the carry before it. `first` is the number in the leaf of the sample that the pass meets first of all,
- * if that lies in this leaf. */
-template <class Sum> struct direct_arithmetic {
-    using samples = Sum; /* reading, writing and rounding of samples between passes */
-
-    DEVICE bool is_trapezoid(const struct direct_plan &plan)
-    {
-        return Sum::has_half && plan.any.kind == SCAND_KIND_TRAPEZOID;
-    }
-    DEVICE void halve(const struct direct_plan &plan, typename Sum::sample x[ORDER_LEAF], int first)
-    {
-        if constexpr (Sum::has_half)
-            if (is_trapezoid(plan))
-                leaf_halve_at<Sum>(x, first);
-    }
-    template <bool Backward>
-    DEVICE typename Sum::sum total(const struct direct_plan &, typename Sum::sample x[ORDER_LEAF], int samples)
-    {
-        if (Sum::has_identity && samples < ORDER_LEAF)
-            leaf_fill_beyond<Sum>(x, samples);
-        if (Backward && !Sum::has_identity && samples < ORDER_LEAF)
-            return leaf_total<Sum, Backward, Backward>(x, samples - 1);
-        if constexpr (sum_has_plain<Sum>)
-            if (leaf_is_plain(x))
-                return leaf_total<typename sum_plain<Sum>::sum, Backward, false>(x, 0);
-        return leaf_total<Sum, Backward, false>(x, 0);
-    }
-    template <bool Backward>
-    DEVICE void values(const struct direct_plan &plan, typename Sum::sample x[ORDER_LEAF], int samples,
-                       carry<Sum> carry, int first)
-    {
-        const bool exclusive = plan.any.kind == SCAND_KIND_EXCLUSIVE;
-        if constexpr (!Sum::has_identity) {
-            if (Backward && samples < ORDER_LEAF)
-                leaf_values<Sum, Backward, KIND_ANY, Backward>(x, carry, samples - 1, plan.any.kind);
-            else
-                leaf_values<Sum, Backward, KIND_ANY, false>(x, carry, ORDER_LEAF - 1, plan.any.kind);
-            if (is_trapezoid(plan))
-                leaf_zero_at<Sum>(x, first, direct_zero<Sum>(plan));
-            return;
-        }
-        const typename Sum::sample begin = Sum::value(carry.sum);
-        if constexpr (Sum::has_half)
-            if (kind_is_half(plan.any.kind)) {
-                leaf_values<Sum, Backward, SCAND_KIND_HALF, false>(x, carry, ORDER_LEAF - 1);
-                if (is_trapezoid(plan))
-                    leaf_zero_at<Sum>(x, first, direct_zero<Sum>(plan));
-                return;
-            }
-        float most = INFINITY;
-        if constexpr (sum_has_plain<Sum>)
-            most = leaf_is_plain(x) ? 0.0f : most;
-        leaf_values_of<Sum, Backward, SCAND_KIND_INCLUSIVE>(x, carry, {false, ORDER_LEAF - 1}, most,
-                                                            SCAND_KIND_INCLUSIVE);
-        if (exclusive) {
-            leaf_shift<Backward>(x, ORDER_LEAF, begin);
-            leaf_zero_at<Sum>(x, first, direct_zero<Sum>(plan));
-        }
-    }
-};
-
-template <class T> struct direct_arithmetic<affine_sum<T>> {
-    using samples = typename affine_samples<T>::sum;
-
-    DEVICE void halve(const struct direct_plan &, T[ORDER_LEAF], int) {}
-    DEVICE affine_same<T> factors(const struct direct_plan &plan)
-    {
-        if constexpr (std::is_same<T, uint64_t>::value)
-            return {plan.whole};
-        else
-            return {number_of<T>(plan.coefficient)};
-    }
-    template <bool Backward> DEVICE affine_map<T> total(const struct direct_plan &plan, T x[ORDER_LEAF], int samples)
-    {
-        if (Backward && samples < ORDER_LEAF)
-            return affine_leaf_total<T, Backward, Backward>(x, factors(plan), samples - 1);
-        return affine_leaf_total<T, Backward, false>(x, factors(plan), 0);
-    }
-    template <bool Backward>
-    DEVICE void values(const struct direct_plan &plan, T x[ORDER_LEAF], int samples, carry<affine_sum<T>> carry, int)
-    {
-        const bool exclusive = plan.any.kind == SCAND_KIND_EXCLUSIVE;
-        if (Backward && samples < ORDER_LEAF)
-            affine_leaf_values<T, Backward, Backward>(x, factors(plan), {carry.sum.term, carry.present}, samples - 1,
-                                                      exclusive);
-        else
-            affine_leaf_values<T, Backward, false>(x, factors(plan), {carry.sum.term, carry.present}, ORDER_LEAF - 1,
-                                                   exclusive);
-    }
-};
 
 /* The number in a leaf of the sample that a pass meets first of a column, where an item has that. */
 template <bool Backward>
@@ -138,9 +40,9 @@ DEVICE void direct_totals(const struct direct_plan &plan, const struct direct_it
 #pragma unroll
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const struct direct_place place = direct_place_of<Sum>(plan, l);
-        direct_arithmetic<Sum>::halve(plan, held->x[l], direct_first<Backward>(plan, item, place));
+        any_arithmetic<Sum>::halve(plan, held->x[l], direct_first<Backward>(plan, item, place));
         smem->sums[place.leaf][place.column] =
-            direct_arithmetic<Sum>::template total<Backward>(plan, held->x[l], direct_samples_of(item, place));
+            any_arithmetic<Sum>::template total<Backward>(plan, held->x[l], direct_samples_of(item, place));
     }
 }
 
@@ -152,9 +54,9 @@ DEVICE void direct_values(const struct direct_plan &plan, const struct direct_it
 #pragma unroll
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const struct direct_place place = direct_place_of<Sum>(plan, l);
-        direct_arithmetic<Sum>::template values<Backward>(plan, held->x[l], direct_samples_of(item, place),
-                                                          direct_carry<Sum, Backward>(plan, item, place, smem),
-                                                          direct_first<Backward>(plan, item, place));
+        any_arithmetic<Sum>::template values<Backward>(plan, held->x[l], direct_samples_of(item, place),
+                                                       direct_carry<Sum, Backward>(plan, item, place, smem),
+                                                       direct_first<Backward>(plan, item, place));
     }
 }
 
@@ -202,7 +104,7 @@ DEVICE bool direct_passes(const struct direct_plan &plan, const struct direct_it
             return values;
 #pragma unroll
         for (int l = 0; l < direct_leaves_of<Narrow>; l++)
-            leaf_between_passes<typename direct_arithmetic<Narrow>::samples>(held->x[l], !plan.any.wide[pass + 1]);
+            leaf_between_passes<typename any_arithmetic<Narrow>::samples>(held->x[l], !plan.any.wide[pass + 1]);
     }
 }
 
@@ -252,7 +154,7 @@ DEVICE void direct_read_plain(const struct direct_plan &plan, const struct direc
         }
         taking.take();
     }
-    if constexpr (!direct_arithmetic<Sum>::samples::is_real)
+    if constexpr (!any_arithmetic<Sum>::samples::is_real)
 #pragma unroll
         for (int i = 0; i < 2 * ORDER_LEAF; i++)
             held->x[i / ORDER_LEAF][i % ORDER_LEAF] ^= any_flip32(plan.any);
@@ -288,7 +190,7 @@ DEVICE void direct_read_two(const struct direct_plan &plan, const struct direct_
                             const struct direct_taking &taking, const direct_smem<Sum> *smem,
                             struct direct_held<Sum> *held)
 {
-    using Samples = typename direct_arithmetic<Sum>::samples;
+    using Samples = typename any_arithmetic<Sum>::samples;
     const struct scan_side &side = plan.any.scan.input;
     if constexpr (!Samples::is_real) {
         direct_read_plain<Sum>(plan, item, column, taking, held);
@@ -315,7 +217,7 @@ template <class Sum>
 DEVICE void direct_write_two(const struct direct_plan &plan, const struct direct_item *item, char *column,
                              const struct direct_held<Sum> *held)
 {
-    using Samples = typename direct_arithmetic<Sum>::samples;
+    using Samples = typename any_arithmetic<Sum>::samples;
     const struct scan_side &side = plan.any.scan.output;
     if (direct_has_pair<Sum>(plan, item)) {
         const struct direct_words words = direct_words_at<Sum>(plan, item, side, column, 0);
@@ -347,7 +249,7 @@ DEVICE void direct_read(const struct direct_plan &plan, const struct direct_item
     if constexpr (direct_leaves_of<Sum> == 2) {
         direct_read_two<Sum>(plan, item, column, taking, smem, held);
     } else {
-        any_read_from<typename direct_arithmetic<Sum>::samples, true>(
+        any_read_from<typename any_arithmetic<Sum>::samples, true>(
             plan.any, direct_source{direct_words_at<Sum>(plan, item, plan.any.scan.input, column, 0), taking},
             direct_demean<Sum>{plan, smem, 0}, held->x[0]);
     }
@@ -361,7 +263,7 @@ DEVICE void direct_write(const struct direct_plan &plan, const struct direct_ite
     if constexpr (direct_leaves_of<Sum> == 2)
         direct_write_two<Sum>(plan, item, column, held);
     else
-        any_write<typename direct_arithmetic<Sum>::samples, true>(
+        any_write<typename any_arithmetic<Sum>::samples, true>(
             plan.any, direct_words_at<Sum>(plan, item, plan.any.scan.output, column, 0), held->x[0]);
 }
 

@@ -4,7 +4,7 @@
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_ITEM_CUH
 #define KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_ITEM_CUH
 
-#include "kernels/cuda/exchange/any_items.cuh"
+#include "kernels/cuda/exchange/any_arithmetic.cuh"
 #include "kernels/cuda/exchange/tile_state.cuh"
 
 #define DIRECT_THREADS  512 /* threads of a thread block, */
@@ -28,8 +28,7 @@ struct direct_states {
 };
 
 /* One launch. */
-struct direct_plan {
-    struct any_plan any; /* with scan.totals_pass >= 0 only the totals of that pass are published */
+struct direct_plan : any_operator_plan { /* with any.scan.totals_pass >= 0 only the totals of that pass are published */
     uint64_t columns;
     unsigned strips, tiles, items;
     bool pairs;                      /* two leaves of a thread are of two columns */
@@ -41,8 +40,6 @@ struct direct_plan {
     int published_pass;              /* pass whose totals are published; -1 for none */
     struct direct_states states[SCAND_PASSES_MAX];
     struct direct_states means; /* forward totals in f64, to demean */
-    double coefficient;         /* coefficient of affine; */
-    uint64_t whole;             /* with integers this */
 };
 
 /* True where what a warp does for all, or what few columns need, is a function of its own: inlined, it would have all

@@ -28,6 +28,7 @@ struct scan_call {
     X(affine)             \
     X(any_cluster)        \
     X(any_layout)         \
+    X(any_packed)         \
     X(block_per_row)      \
     X(cluster_per_row)    \
     X(columns_direct)     \
@@ -103,5 +104,22 @@ struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const stru
  * and in f64, to the beginning of *workspace, which then begins behind them. A call whose range is of the mean is done
  * with that. */
 cudaError_t scan_any_layout_means(const struct scan_call *call, struct any_plan *plan, void **workspace);
+
+/*
+ * Kernels in which affine with one coefficient is an operator like others (cuda/exchange/any_arithmetic.cuh): which
+ * instance a rule takes, and their plan.
+ */
+enum {
+    ANY_OPERATOR_SHORT = ANY_LAYOUT_KERNELS,
+    ANY_OPERATOR_F2_OF_F32 = ANY_OPERATOR_SHORT + NUMBER_OPERATOR_COUNT,
+    ANY_OPERATOR_AFFINE,
+    ANY_OPERATOR_AFFINE_WHOLE = ANY_OPERATOR_AFFINE + 3,
+    ANY_OPERATORS
+};
+int scan_any_operator_number(const struct scan_rule *rule);
+
+struct any_operator_plan;
+struct any_operator_plan scan_any_operator_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
+                                                   const struct scan_ragged_rows *ragged);
 
 #endif

@@ -48,6 +48,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define EXCLUSIVES    FACT(33)
 #define BOX_RULE      FACT(34) /* select_is_box_rule */
 #define SHORT_SUMS    FACT(35) /* is_short_sum */
+#define PACKED_RULE   FACT(36) /* select_is_packed_rule */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -89,6 +90,7 @@ static const struct need {
     [SELECT_WARP_PER_ROW]                = {SUM_ROWS | ONE_AXIS,                                                 3 * ORDER_TILE},
     [SELECT_BLOCK_PER_ROW]               = {SUM_ROWS,                                                            ORDER_BLOCK},
     [SELECT_BLOCK_PER_ROW_SHORT]         = {SCANS | EVEN | SHORT_SUMS | SLOTS,                                   ORDER_BLOCK},
+    [SELECT_ANY_PACKED]                  = {SCANS | EVEN | SAMPLES | PACKED | PACKED_RULE,                       ORDER_TILE},
     [SELECT_COLUMNS_TMA]                 = {SCANS | EVEN | BOX_RULE | COLUMNS | FLOAT_BETWEEN | MAPS,            ORDER_BLOCK},
     [SELECT_COLUMNS_DIRECT]              = {SCANS | EVEN | COLUMNS | TILES_COUNTED,                              ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
     [SELECT_CLUSTER_PER_ROW]             = {SCANS | EVEN | SLOTS | CLUSTERS,                                     16 * ORDER_BLOCK},
@@ -144,6 +146,10 @@ static const struct row {
     /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as WARP_PER_ROW 0.42 / 0.55; of 300 0.39 / 0.61, as WARP_PER_ROW
      * 0.45 / 0.62. */
     PATH(WARP_PER_ROWS,                0,               256,    256,    256,    256,    256,    256,    256),
+    /* Other rules and forms that are not in f2: of 8 samples maxima 0.66, f64 0.75, f16 0.43 / 0.30, affine 0.54 / 0.35, as ANY_LAYOUT_PREFETCH,
+     * BLOCK_PER_ROW_SHORT and AFFINE_PREFETCH 0.01 to 0.02; of 100 0.775, 0.86, 0.39 / 0.30, 0.74 / 0.47, as these 0.18, 0.27, 0.12 / 0.10,
+     * 0.19 / 0.13. IBM floats of 32 samples 0.87 / 0.73, of 100 0.52 / 0.39, as WARP_PER_ROW 0.05 / 0.04 and 0.16 / 0.13. */
+    PATH(ANY_PACKED,                   0,               256,    256,    256,    256,    256,    256,    256),
     /* Likewise, on an H100: of 257 samples 0.58 / 0.78, as WARP_PER_ROW 0.44 / 0.66; of 300 0.90 / 0.96, as WARP_PER_ROW 0.63 / 0.86; of 336 0.91 / 0.97,
      * as WARP_PER_ROW 0.77 / 0.96. */
     PATH(WARP_PER_ROWS_SERIAL,         0,               336,    336,    336,    336,    336,    336,    336),
@@ -177,6 +183,10 @@ static const struct row {
 
     /* f16 of 10,000 samples 0.92 / 0.70, bf16 0.92 / 0.68; as ANY_LAYOUT_PREFETCH 0.74 / 0.54, 0.73 / 0.51. */
     PATH(BLOCK_PER_ROW_SHORT,          0,             16384,  16384,  16384,  16384,  16384,  16384,  16384),
+
+    /* Rows of 300 samples: maxima 0.665, i32 0.64, f64 0.78; as ANY_LAYOUT_PREFETCH 0.51, 0.46, 0.72. But f16 0.26 / 0.21 and, as BLOCK_PER_ROW_SHORT,
+     * 0.35 / 0.28; affine 0.55 / 0.34 and, as AFFINE_PREFETCH, 0.54 / 0.38. */
+    PATH(ANY_PACKED,                   JOINED,          512,    512,    512,    512,    512,    512,    512),
 
     /* Rows of 57,001 samples 0.88, of 100,000 0.91, of 150,001 0.85, of 250,000 0.88; as GRID_PER_ROW_ONE_LAUNCH 0.76, 0.81, 0.78 of 300,000. A
      * thread block needs 215 KiB of shared memory. */
@@ -260,6 +270,12 @@ static bool is_short_sum(const struct scan_rule *rule)
                         codec_class(rule->input) == SCAND_CLASS_F32 && codec_class(rule->output) == SCAND_CLASS_F32;
     return shorts && is_plain_sum(rule) && rule->kind == SCAND_KIND_INCLUSIVE &&
            rule->accumulator != SCAND_ACCUMULATOR_F2;
+}
+
+bool select_is_packed_rule(const struct scan_rows *rows)
+{
+    const bool f2 = rows->rule.accumulator == SCAND_ACCUMULATOR_F2 && !OPERATOR_COMPARES(rows->rule.op);
+    return !rows->coefficients && !rows->rule.demean && !f2;
 }
 
 /* More rows are worth a launch of a kernel of their own, which is faster. */
@@ -421,6 +437,7 @@ static uint64_t facts_of(const struct scan_rows *rows, const struct scan_plan *p
     facts |= rows->offsets ? 0 : EVEN;
     facts |= rows->offsets && rows->row_count <= UINT32_MAX ? FEW_ROWS : 0;
     facts |= rows->rule.op == SCAND_OPERATOR_AFFINE && has_factors(rows) ? FACTORS : 0;
+    facts |= select_is_packed_rule(rows) ? PACKED_RULE : 0;
     facts |= device->cooperative ? COOPERATIVE : 0;
     facts |= plan->pass_count == 1 || plan->blocks <= (uint64_t)device->processors ? ONE_READ : 0;
     facts |= device->clusters && cluster_fits(rows, plan) ? CLUSTERS : 0;

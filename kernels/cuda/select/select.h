@@ -60,7 +60,8 @@ struct select_device {
     X(ANY_CLUSTER, "any-cluster", any_cluster)                                  \
     X(ANY_GRID, "any-grid", any_cluster)                                        \
     X(ANY_LAYOUT_PREFETCH, "any-layout-prefetch", any_layout)                   \
-    X(ANY_LAYOUT, "any-layout", any_layout)
+    X(ANY_LAYOUT, "any-layout", any_layout)                                     \
+    X(ANY_PACKED, "any-packed", any_packed)
 
 #define X(NAME, WORD, LAUNCHER) SELECT_##NAME,
 enum select_path { SELECT_PATHS(X) SELECT_PATH_COUNT };
@@ -97,6 +98,9 @@ bool select_is_sum(const struct scan_rule *rule);
 /* True for rules that columns_tma knows: those of select_is_sum, sums from f16 or bf16 to f16 or bf16, and other
  * operators of numbers in f32. */
 bool select_is_box_rule(const struct scan_rule *rule);
+
+/* True when any_packed knows the rule: all but f2, means, and coefficients of affine that are not one for all. */
+bool select_is_packed_rule(const struct scan_rows *rows);
 
 /*
  * The launch that `count` of these rows may share with other small jobs (cuda/exchange/batch.cuh): scans, affine scans
