@@ -126,21 +126,22 @@ DEVICE void cluster_tell(cluster_tiles<Sum> *memory, const struct cluster_row &r
 }
 
 /* Awaits all totals, and makes the carries into those of the `tiles` tiles of order block `block` that are here, by the
- * block's warp: exchange `number` of the cluster. outside(sum, last, before) puts the carry into the order block before
- * those into its tiles; `sum` are prefixes of the totals of tiles 0 to `last`. */
-template <class Sum, bool Backward, class Outside, class Level = sum_level<Sum>>
-DEVICE void cluster_tiles_carries(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int block,
-                                  int tiles, Outside outside, Level level = {})
+ * block's warp, whose lanes stand for tiles in the order of the pass: exchange `number` of the cluster. outside(sum,
+ * last, before) puts the carry into the order block before those into its tiles; `sum` are prefixes of the totals in
+ * lanes 0 to `last`. */
+template <class Sum, class Outside, class Level = sum_level<Sum>>
+DEVICE void cluster_tiles_carries(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number,
+                                  bool backward, int block, int tiles, Outside outside, Level level = {})
 {
     mbarrier *published = &memory->published[number % CLUSTER_EXCHANGES];
     mbarrier_wait_cluster(published, number / CLUSTER_EXCHANGES % 2);
-    const int lane = lane_index(), tile = block * ORDER_FAN + lane;
+    const int lane = lane_index(), last = min(tiles, ORDER_FAN) - 1, network = group_last<Sum>(last + 1);
+    const int tile = block * ORDER_FAN + (backward ? last - lane : lane);
     if (block == 0 && lane == 0)
         mbarrier_expect(published, row.tiles * (int)sizeof(typename Sum::sum));
-    const int last = min(tiles, ORDER_FAN) - 1, network = group_last<Sum>(last + 1);
     typename Sum::sum sum = lane <= last ? cluster_totals<Sum>(memory, row, number)[tile] : Sum::identity();
-    sum = level.template scan<Backward>(sum, network);
-    const carry<Sum> before = outside(sum, last, group_before<Sum, Backward>(sum, network));
+    sum = level.template scan<false>(sum, network);
+    const carry<Sum> before = outside(sum, last, group_before<Sum, false>(sum, network));
     const int here = tile - cluster_rank() * row.here;
     if (lane <= last && here >= 0 && here < row.here)
         memory->carries[number % CLUSTER_EXCHANGES][here] = before.sum;
@@ -153,18 +154,17 @@ DEVICE void cluster_tiles_scan(cluster_tiles<Sum> *memory, const struct cluster_
                                Level level = {})
 {
     const auto outside = [&](typename Sum::sum sum, int last, carry<Sum> before) {
-        const int lane = lane_index();
-        const auto factor = level.template factor<Backward>();
-        if (lane == (Backward ? 0 : last))
-            memory->blocks[block] = sum;
+        const int lane = lane_index(), met = Backward ? row.blocks - 1 - block : block;
+        const auto factor = level.template factor<false>();
+        if (lane == last)
+            memory->blocks[met] = sum;
         mbarrier_arrive(&memory->summed);
         mbarrier_wait(&memory->summed, number % 2);
-        sum = lane_get(level.above().template scan_rolled<Backward>(memory->blocks[lane], row.blocks),
-                       Backward ? block + 1 : block - 1);
-        return block != (Backward ? row.blocks - 1 : 0) ? level.join({sum, true}, before, factor) : before;
+        sum = lane_get(level.above().template scan_rolled<false>(memory->blocks[lane], row.blocks), met - 1);
+        return met > 0 ? level.join({sum, true}, before, factor) : before;
     };
     if (block < row.blocks)
-        cluster_tiles_carries<Sum, Backward>(memory, row, number, block, row.tiles - block * ORDER_FAN, outside, level);
+        cluster_tiles_carries<Sum>(memory, row, number, Backward, block, row.tiles - block * ORDER_FAN, outside, level);
     __syncthreads();
 }
 

@@ -207,7 +207,7 @@ DEVICE void any_cluster_lookback(const struct any_cluster_plan &plan, const stru
     tile_state *states = plan.states[pass] + (item->sum - block) * tile_state_words<Sum>();
     const auto outside = [&](typename Sum::sum sum, int last, carry<Sum> before) {
         if (cluster_rank() == 0) {
-            const typename Sum::sum total = lane_get(sum, Backward ? 0 : last);
+            const typename Sum::sum total = lane_get(sum, last);
             if (lane_index() == 0)
                 tile_state_publish<Sum>(states + block * tile_state_words<Sum>(), total);
             cluster_carry_tell<Sum>(
@@ -216,7 +216,7 @@ DEVICE void any_cluster_lookback(const struct any_cluster_plan &plan, const stru
         const bool present = Sum::has_identity || block != (Backward ? blocks - 1 : 0);
         return carry_join<Sum>({cluster_carry_await<Sum>(outer->carry, number), present}, before);
     };
-    cluster_tiles_carries<Sum, Backward>(memory, plan.row, number, 0, (int)(plan.tiles - block * ORDER_FAN), outside);
+    cluster_tiles_carries<Sum>(memory, plan.row, number, Backward, 0, (int)(plan.tiles - block * ORDER_FAN), outside);
 }
 
 template <class Sum>
