@@ -482,6 +482,15 @@ DEVICE void cluster_store(unsigned address, uint64_t word, unsigned mbarrier)
                  : "memory");
 }
 
+/* The same of two words that are aligned to 16 bytes. */
+DEVICE void cluster_store_v2(unsigned address, uint64_t a, uint64_t b, unsigned mbarrier)
+{
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];"
+                 :
+                 : "r"(address), "l"(a), "l"(b), "r"(mbarrier)
+                 : "memory");
+}
+
 /* griddepcontrol.launch_dependents: the launch that follows may begin as soon as there is room for it: 9.0; nothing
  * elsewhere. */
 DEVICE void grid_let_next_begin()

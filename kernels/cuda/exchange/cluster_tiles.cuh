@@ -75,9 +75,10 @@ template <class Sum> DEVICE typename Sum::sum cluster_carry_await(cluster_carry<
 
 #define CLUSTER_EXCHANGES 2
 
-/* A row: its tiles and order blocks, and how many of its tiles a thread block has, the last one perhaps fewer. */
+/* A row: its tiles and order blocks, and how many of its tiles a thread block has, the last one perhaps fewer; and the
+ * bytes of totals that come to each in a pass. */
 struct cluster_row {
-    int tiles, blocks, here;
+    int tiles, blocks, here, bytes;
 };
 
 /* Shared memory of each thread block. */
@@ -87,12 +88,12 @@ template <class Sum> struct cluster_tiles {
     mbarrier summed;                       /* and of its order blocks, which are: */
     typename Sum::sum blocks[ORDER_FAN];
     typename Sum::sum carries[CLUSTER_EXCHANGES][CLUSTER_HERE_MAX]; /* into the tiles here */
-    typename Sum::sum totals[1];                                    /* of two passes, whole order blocks each */
+    alignas(16) typename Sum::sum totals[1];                        /* of two passes, whole order blocks each */
 };
 
-/* Bytes of it, for rows of so many order blocks. */
+/* Bytes of it at most, for rows of so many order blocks. */
 #define CLUSTER_TILES_BYTES(BLOCKS, SUM)          \
-    ((CLUSTER_EXCHANGES + 1) * sizeof(mbarrier) + \
+    ((CLUSTER_EXCHANGES + 2) * sizeof(mbarrier) + \
      (ORDER_FAN + CLUSTER_EXCHANGES * (CLUSTER_HERE_MAX + ORDER_FAN * (BLOCKS))) * (SUM))
 
 /* Makes the mbarriers, by one thread. They are known to the cluster when it has met. */
@@ -102,7 +103,7 @@ template <class Sum> DEVICE void cluster_tiles_init(cluster_tiles<Sum> *memory, 
         mbarrier_init_cluster(&memory->published[i]);
     mbarrier_init_warps(&memory->summed, row.blocks);
     for (int i = 0; i < CLUSTER_EXCHANGES; i++)
-        mbarrier_expect(&memory->published[i], row.tiles * (int)sizeof(typename Sum::sum));
+        mbarrier_expect(&memory->published[i], row.bytes);
 }
 
 /* The totals of exchange `number`. */
@@ -125,6 +126,25 @@ DEVICE void cluster_tell(cluster_tiles<Sum> *memory, const struct cluster_row &r
                           total);
 }
 
+/* The same of two tiles, an even one and the next, in one store: half as many have to arrive. */
+template <class Sum>
+DEVICE void cluster_tell_pair(cluster_tiles<Sum> *memory, const struct cluster_row &row, unsigned number, int tile,
+                              const typename Sum::sum totals[2])
+{
+    const int rank = lane_index();
+    typename Sum::sum *place = cluster_totals<Sum>(memory, row, number) + cluster_rank() * row.here + tile;
+    mbarrier *published = &memory->published[number % CLUSTER_EXCHANGES];
+    uint64_t words[sizeof(typename Sum::sum) / 4];
+    memcpy(words, totals, sizeof(words));
+    if (rank >= cluster_size())
+        return;
+    const unsigned to = cluster_address(smem_address(place), rank);
+    if constexpr (sizeof(words) == sizeof(uint64_t))
+        cluster_store(to, words[0], cluster_address(smem_address(published), rank));
+    else
+        cluster_store_v2(to, words[0], words[1], cluster_address(smem_address(published), rank));
+}
+
 /* Awaits all totals, and makes the carries into those of the `tiles` tiles of order block `block` that are here, by the
  * block's warp, whose lanes stand for tiles in the order of the pass: exchange `number` of the cluster. outside(sum,
  * last, before) puts the carry into the order block before those into its tiles; `sum` are prefixes of the totals in
@@ -138,7 +158,7 @@ DEVICE void cluster_tiles_carries(cluster_tiles<Sum> *memory, const struct clust
     const int lane = lane_index(), last = min(tiles, ORDER_FAN) - 1, network = group_last<Sum>(last + 1);
     const int tile = block * ORDER_FAN + (backward ? last - lane : lane);
     if (block == 0 && lane == 0)
-        mbarrier_expect(published, row.tiles * (int)sizeof(typename Sum::sum));
+        mbarrier_expect(published, row.bytes);
     typename Sum::sum sum = lane <= last ? cluster_totals<Sum>(memory, row, number)[tile] : Sum::identity();
     sum = level.template scan<false>(sum, network);
     const carry<Sum> before = outside(sum, last, group_before<Sum, false>(sum, network));

@@ -86,7 +86,8 @@ static struct any_cluster_plan plan_of(const struct scan_call *call, const struc
     plan.any.flip ^= instance_short_flip(&call->rows->rule);
     plan.any.scan.smem += (any->tiles - 1) * WORDS_VECTORS(plan.any.input_bytes);
     plan.tiles = (unsigned)scan_tiles(scan.length);
-    plan.row = {is_long ? ORDER_FAN : (int)plan.tiles, is_long ? 1 : (int)scan.blocks, warps * any->tiles};
+    const int tiles = is_long ? ORDER_FAN : (int)plan.tiles;
+    plan.row = {tiles, is_long ? 1 : (int)scan.blocks, warps * any->tiles, tiles * (int)any->sum_bytes};
     if (call->rows->rule.op == SCAND_OPERATOR_AFFINE)
         plan.powers = scan_affine_powers(&call->rows->rule);
     plan.last_first = is_long && scan.pass_count == 1 && scan.backward[0];

@@ -93,7 +93,8 @@ cudaError_t scan_cluster_per_row(const struct scan_call *call)
     plan.scan.items = scan->items / scan->blocks; /* rows */
     const int tiles = (int)scan_tiles(scan->length);
     const struct instance_cluster shape = instance_cluster_of(tiles, CLUSTER_TILES, variant->warps, CLUSTER_SIZE_MAX);
-    plan.row = {tiles, (int)scan->blocks, shape.warps * CLUSTER_TILES};
+    plan.row = {tiles, (int)scan->blocks, shape.warps * CLUSTER_TILES,
+                (tiles + tiles % CLUSTER_TILES) * (int)variant->sum_bytes};
     cudaError_t error = room_find(call->device, number, shape);
     const int resident = rooms[call->device->id][number].clusters;
     if (!error)

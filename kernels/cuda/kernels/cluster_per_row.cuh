@@ -90,7 +90,7 @@ DEVICE void cluster_read(const struct cluster_plan &plan, const struct scan_item
     float x[CLUSTER_TILES][ORDER_LEAF];
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++)
-        leaf_read_at(buffer, vec16 + t * TILE_VECTORS, shift_of<float>(item->input), x[t]);
+        leaf_read_at(buffer + t * TILE_VECTORS, vec16, shift_of<float>(item->input), x[t]);
     __syncwarp();
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
@@ -175,15 +175,16 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, cluster_tiles<Sum> *me
         cluster_terms<Sum, Backward>(plan, leaves, samples, sums);
     else
         most = cluster_prefixes<Sum, Backward>(leaves, samples, sums);
+    typename Sum::sum totals[CLUSTER_TILES];
     carry<Sum> before[CLUSTER_TILES];
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
         const int there = (samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF;
-        const typename Sum::sum total = lane_value(sums[t], Backward ? 0 : there - 1);
-        if (samples[t] > 0)
-            cluster_tell<Sum>(memory, plan.row, number, cluster_tile(warp, t), total);
+        totals[t] = lane_value(sums[t], Backward ? 0 : there - 1);
         before[t] = group_before<Sum, Backward>(sums[t], group_last<Sum>(there));
     }
+    if (samples[0] > 0)
+        cluster_tell_pair<Sum>(memory, plan.row, number, cluster_tile(warp, 0), totals);
     const auto factor = level.template factor<Backward>();
     cluster_tiles_scan<Sum, Backward>(memory, plan.row, number, warp, level.above());
 #pragma unroll
