@@ -189,14 +189,6 @@ DEVICE void named_barrier_sync(int number, int threads)
     asm volatile("bar.sync %0, %1;" : : "r"(number), "r"(threads) : "memory");
 }
 
-/* ld.global.v4: not volatile memory, but the statement stays where it is. */
-DEVICE void load_global_v4(const void *address, uint4 *words)
-{
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(words->x), "=r"(words->y), "=r"(words->z), "=r"(words->w)
-                 : "l"(address));
-}
-
 /* ld.shared.v4. */
 DEVICE void load_shared_v4(uint32_t address, uint32_t words[4])
 {

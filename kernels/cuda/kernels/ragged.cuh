@@ -89,6 +89,7 @@ DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged
 struct ragged_queue {
     unsigned at, end; /* range of items that have been taken */
     unsigned alone, made;
+    struct ragged_item *next; /* in shared memory */
 };
 
 DEVICE void ragged_queue_fill(const struct ragged_plan &plan, struct ragged_queue *queue)
@@ -100,24 +101,30 @@ DEVICE void ragged_queue_fill(const struct ragged_plan &plan, struct ragged_queu
     queue->end = queue->at + count;
 }
 
-/* Starts to load the next item, which nobody looks at before it is needed: the compiler would wait for it here. */
-DEVICE uint4 ragged_load(const struct ragged_plan &plan, struct ragged_queue *queue)
+/* Starts the copy of the next item to shared memory. The compiler would wait for it if it went to registers. */
+DEVICE void ragged_ask(const struct ragged_plan &plan, struct ragged_queue *queue)
 {
-    uint4 words = {};
     if (queue->at == queue->end)
         ragged_queue_fill(plan, queue);
     const unsigned index = queue->at++;
     const struct ragged_item *item =
         index < queue->alone ? &plan.items[RAGGED_ALONE][index] : &plan.items[RAGGED_TILE][index - queue->alone];
-    if (index < queue->made)
-        load_global_v4(item, &words);
-    return words;
+    if (lane_index() == 0)
+        vec16_fetch((uint4 *)queue->next, (const char *)item, index < queue->made ? sizeof(*item) : 0);
+    __pipeline_commit();
 }
 
-DEVICE struct ragged_item ragged_loaded(uint4 words)
+/* It, when all copies have come, in registers that lanes share. */
+DEVICE struct ragged_item ragged_asked(const struct ragged_queue &queue)
 {
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    const unsigned word = ((const unsigned *)queue.next)[lane_index() % 4];
+    __syncwarp();
+    const unsigned words[4] = {__shfl_sync(~0u, word, 0), __shfl_sync(~0u, word, 1), __shfl_sync(~0u, word, 2),
+                               __shfl_sync(~0u, word, 3)};
     struct ragged_item item;
-    memcpy(&item, &words, sizeof(item));
+    memcpy(&item, words, sizeof(item));
     return item;
 }
 
@@ -130,11 +137,15 @@ DEVICE void ragged_item_fetch(const struct ragged_plan &plan, const struct ragge
 }
 
 /* Samples of the next item are on their way while one is scanned, if there is room. */
-template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan &plan, uint4 *smem)
+template <class Sum, int Kind>
+DEVICE void ragged_alone(const struct ragged_plan &plan, uint4 *smem, struct ragged_item *place)
 {
     const unsigned alone = plan.counts[RAGGED_ALONE].made;
-    struct ragged_queue queue = {0, 0, alone, alone + plan.counts[RAGGED_TILE].made};
-    struct ragged_item item = ragged_loaded(ragged_load(plan, &queue)), next = ragged_loaded(ragged_load(plan, &queue));
+    struct ragged_queue queue = {0, 0, alone, alone + plan.counts[RAGGED_TILE].made, place};
+    ragged_ask(plan, &queue);
+    struct ragged_item item = ragged_asked(queue);
+    ragged_ask(plan, &queue);
+    struct ragged_item next = ragged_asked(queue);
     int at = 0;
     ragged_item_fetch(plan, item, smem, at);
     while (item.samples > 0) {
@@ -143,19 +154,19 @@ template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan
         struct ragged_leaf group = {};
         if (early)
             ragged_item_fetch(plan, next, smem, next_at);
-        const uint4 after = ragged_load(plan, &queue);
+        ragged_ask(plan, &queue);
         if (item.number > 1)
             group = ragged_leaf_among(plan.offsets, plan.rows, item.row, item.number, item.first);
         if (early)
-            __pipeline_wait_prior(1);
+            __pipeline_wait_prior(2);
         else
-            __pipeline_wait_prior(0);
+            __pipeline_wait_prior(1);
         __syncwarp();
         ragged_item_scan<Sum, Kind>(plan, item, group, smem, at);
-        if (!early)
-            ragged_item_fetch(plan, next, smem, next_at);
         item = next;
-        next = ragged_loaded(after);
+        next = ragged_asked(queue);
+        if (!early)
+            ragged_item_fetch(plan, item, smem, next_at);
         at = next_at;
     }
 }
@@ -167,7 +178,7 @@ template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan
  * of the next class, smaller ones, that its warps are then in. */
 template <class Sum> struct ragged_shared {
     typename Sum::sum totals[2][ORDER_FAN], outer;
-    struct ragged_item items[RAGGED_WARPS / 2];
+    struct ragged_item items[RAGGED_WARPS / 2], alone[RAGGED_WARPS];
 };
 
 DEVICE struct ragged_item ragged_take(const struct ragged_plan &plan, int kind)
@@ -294,7 +305,7 @@ __global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
 #pragma unroll 1
     for (int kind = RAGGED_LONG; kind > RAGGED_ALONE; kind--)
         ragged_teams<Sum, Kind>(plan, kind, warp, smem, &shared);
-    ragged_alone<Sum, Kind>(plan, smem);
+    ragged_alone<Sum, Kind>(plan, smem, &shared.alone[warp]);
 }
 
 #endif

@@ -145,29 +145,43 @@ template <int By> DEVICE void leaf_shift_up(float x[ORDER_LEAF], float *beyond)
         x[i] = i < By ? before[i] : x[i - By];
 }
 
-/* Writes the results of a tile, when all lanes have read the tile. */
+/* Writes a tile as packed_drain does, without a branch: of the vectors that it shares with others eight lanes write a
+ * result each. */
+DEVICE void ragged_drain(const uint4 *vectors, char *target, int shift, int count)
+{
+    const int lane = lane_index(), end = (unsigned)(shift + count) / 4, index = lane < 4 ? lane : 4 * end + lane - 4;
+    target -= shift * 4;
+    drain_vectors<TILE_VECTORS>(vectors, target, shift > 0, end);
+    if (lane >= (shift > 0 ? 0 : 4) && lane < 8 && index >= shift && index < shift + count)
+        ((float *)target)[index] = *staged_sample(vectors, index);
+}
+
+/* Writes the results of a tile, when all lanes have read the tile. Samples that are floats become them: the compiler
+ * does not know that nobody needs these any more. */
 template <class Sum>
 DEVICE void ragged_write(const struct ragged_plan &plan, const struct ragged_item &item, int tile, uint4 *vectors,
-                         const struct ragged_leaf &leaf, bool together, const typename Sum::sample x[ORDER_LEAF])
+                         const struct ragged_leaf &leaf, bool together, typename Sum::sample x[ORDER_LEAF])
 {
     char *target = plan.output + (item.first + (uint64_t)tile * ORDER_TILE) * sizeof(float);
     const int shift = shift_of<float>(target);
-    struct held_leaf<float> results;
-    leaf_results<Sum>(x, results.x);
+    float apart[ORDER_LEAF], *results = apart;
+    if constexpr (std::is_same<typename Sum::sample, float>::value)
+        results = x;
+    leaf_results<Sum>(x, results);
     if (together) {
-        packed_write(vectors, shift + leaf.first, leaf.samples, results.x);
+        packed_write(vectors, shift + leaf.first, leaf.samples, results);
     } else {
         float *beyond = (float *)(vectors + TILE_VECTORS);
         if (shift == 1)
-            leaf_shift_up<1>(results.x, beyond);
+            leaf_shift_up<1>(results, beyond);
         else if (shift == 2)
-            leaf_shift_up<2>(results.x, beyond);
+            leaf_shift_up<2>(results, beyond);
         else if (shift == 3)
-            leaf_shift_up<3>(results.x, beyond);
-        leaf_write(vectors, lane_index(), results.x);
+            leaf_shift_up<3>(results, beyond);
+        leaf_write(vectors, lane_index(), results);
     }
     __syncwarp();
-    packed_drain(vectors, target, shift, tile_samples(item.samples, tile));
+    ragged_drain(vectors, target, shift, tile_samples(item.samples, tile));
     __syncwarp();
 }
 

@@ -39,7 +39,8 @@ DEVICE int swizzle(int vec16)
 /* Sample `index` of a tile in shared memory. */
 DEVICE float *staged_sample(const uint4 *tile, unsigned index)
 {
-    return (float *)(tile + swizzle(index / 4)) + index % 4;
+    const unsigned offset = index * sizeof(float);
+    return (float *)((char *)tile + (offset ^ (offset >> 3 & (sizeof(float) - 1) * VEC16_BYTES)));
 }
 
 /*
