@@ -143,7 +143,7 @@ template <class Sum> struct any_outside {
         else if constexpr (sizeof(typename Sum::sample) == 4)
             return (uint32_t)plan.zero ^ any_flip32(plan);
         else
-            return plan.zero;
+            return plan.zero ^ plan.flip;
     }
 };
 

@@ -33,10 +33,11 @@ enum {
 #define X_BLOCKS(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, RULE) \
     any_cluster_by<RULE(SCAND_OPERATOR_##NAME), true>(),
 static const struct any_cluster any_clusters[ANY_CLUSTERS] = {
-    NUMBER_OPERATORS(X, , , ANY_RULE_F32) NUMBER_OPERATORS(X, , , ANY_RULE_F64) NUMBER_OPERATORS(X, , , ANY_RULE_WHOLE)
-        NUMBER_OPERATORS(X, , , ANY_RULE_SHORT) any_cluster_by<affine_of<sum_f32>>(),
+    NUMBER_OPERATORS(X, , , ANY_RULE_F32_UNFLIPPED) NUMBER_OPERATORS(X, , , ANY_RULE_F64)
+        NUMBER_OPERATORS(X, , , ANY_RULE_WHOLE) NUMBER_OPERATORS(X, , , ANY_RULE_SHORT)
+            any_cluster_by<affine_of<sum_f32>>(),
     any_cluster_by<affine_of<sum_f64>>(), any_cluster_by<affine_of<any_f2_of_f32>>(),
-    NUMBER_OPERATORS(X_BLOCKS, , , ANY_RULE_F32) NUMBER_OPERATORS(X_BLOCKS, , , ANY_RULE_F64)
+    NUMBER_OPERATORS(X_BLOCKS, , , ANY_RULE_F32_UNFLIPPED) NUMBER_OPERATORS(X_BLOCKS, , , ANY_RULE_F64)
         NUMBER_OPERATORS(X_BLOCKS, , , ANY_RULE_SHORT)};
 #undef X
 #undef X_BLOCKS
@@ -83,7 +84,8 @@ static struct any_cluster_plan plan_of(const struct scan_call *call, const struc
     struct any_cluster_plan plan = {};
     scan.ahead = true;
     plan.any = scan_any_layout_plan_of(&call->rows->rule, &scan, NULL);
-    plan.any.flip ^= instance_short_flip(&call->rows->rule);
+    if (any->sum_bytes == sizeof(float) && !codec_is_integer(plan.any.input))
+        plan.any.flip = 0; /* ANY_RULE_F32_UNFLIPPED */
     plan.any.scan.smem += (any->tiles - 1) * WORDS_VECTORS(plan.any.input_bytes);
     plan.tiles = (unsigned)scan_tiles(scan.length);
     const int tiles = is_long ? ORDER_FAN : (int)plan.tiles;

@@ -183,6 +183,8 @@ DEVICE void any_cluster_read(const struct any_cluster_plan &plan, const struct s
         any_read_from<Sum, false>(
             plan.any, source, [](auto *) {}, leaves->tile[t].x);
         leaf_pin(leaves->tile[t].x);
+        if constexpr (sizeof(typename Sum::sample) == 8)
+            leaf_turn<Sum>(leaves->tile[t].x, plan.any.flip);
     }
 }
 
@@ -279,10 +281,13 @@ __global__ void REGISTERS((any_cluster_registers<Sum, Blocks>))
         any_cluster_passes<Sum, Blocks>(plan, items, iteration, warp, memory, tiles, &leaves);
         uint4 *stage = tiles + any_cluster_tiles<Sum> * WORDS_VECTORS(plan.any.input_bytes);
 #pragma unroll
-        for (int t = 0; t < any_cluster_tiles<Sum>; t++)
+        for (int t = 0; t < any_cluster_tiles<Sum>; t++) {
+            if constexpr (sizeof(typename Sum::sample) == 8)
+                leaf_turn<Sum>(leaves.tile[t].x, plan.any.flip);
             any_write<Sum>(plan.any,
                            any_tile_target<true, true>{plan.any, item, warp * any_cluster_tiles<Sum> + t, stage},
                            leaves.tile[t].x);
+        }
         if (!Blocks && threadIdx.x == 0)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = any_cluster_item<Blocks>(plan, iteration + ITEMS_AHEAD);
     }

@@ -96,8 +96,8 @@ struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const stru
     plan.kind = rule->kind;
     plan.wide[0] = codec_class(rule->input) == SCAND_CLASS_F64;
     plan.wide[1] = rule->intermediate == SCAND_DTYPE_F64;
-    plan.flip = operator_flip(rule->op, rule->input);
-    plan.zero = codec_is_integer(rule->input) ? operator_empty_whole(rule->op, rule->input) ^ plan.flip : 0;
+    plan.flip = instance_flip(rule);
+    plan.zero = codec_is_integer(rule->input) ? operator_empty_whole(rule->op, rule->input) : 0;
     plan.offsets = ragged ? ragged->offsets : NULL;
     plan.items = ragged ? ragged->items : NULL;
     plan.demean = rule->demean;

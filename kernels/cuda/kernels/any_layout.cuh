@@ -62,11 +62,14 @@ template <class Narrow, class Wide, bool Ahead> DEVICE void any_items(const stru
         if (warp == 0 && lane_index() == 0)
             taken = scan_take(plan.scan, iteration); /* while the samples are on their way */
         any_read<Narrow, Ahead ? FETCH_AHEAD : FETCH_NOW>(plan, item, next, warp, tile, &shared, x);
-        if (any_passes<Narrow, Wide>(plan, item, warp, &shared.pass, x))
+        leaf_turn<Narrow>(x, plan.flip);
+        if (any_passes<Narrow, Wide>(plan, item, warp, &shared.pass, x)) {
+            leaf_turn<Narrow>(x, plan.flip);
             any_write<Narrow>(
                 plan, any_tile_target<Ahead>{plan, item, warp, tile + (Ahead ? WORDS_VECTORS(plan.input_bytes) : 0)},
                 x);
         if (warp == 0 && lane_index() == 0)
+        }
             items[(iteration + ITEMS_AHEAD) % ITEMS] = any_item_at(plan, taken);
     }
     if (plan.scan.progress && threadIdx.x == 0)

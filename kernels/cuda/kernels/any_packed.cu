@@ -18,10 +18,8 @@ int scan_any_operator_number(const struct scan_rule *rule)
 struct any_operator_plan scan_any_operator_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
                                                    const struct scan_ragged_rows *ragged)
 {
-    struct any_operator_plan plan = {scan_any_layout_plan_of(rule, scan, ragged), rule->coefficient,
-                                     codec_is_integer(rule->input) ? (uint64_t)(int64_t)rule->coefficient : 0};
-    plan.any.flip ^= instance_short_flip(rule);
-    return plan;
+    return {scan_any_layout_plan_of(rule, scan, ragged), rule->coefficient,
+            codec_is_integer(rule->input) ? (uint64_t)(int64_t)rule->coefficient : 0};
 }
 
 /* NULL in f2, which select_is_packed_rule leaves out. */

@@ -182,7 +182,9 @@ __global__ void REGISTERS(sizeof(typename Sum::sum) > 8 ? 96 : 64)
         any_read_from<Samples, false>(
             plan.any, words, [](auto *) {}, x);
         __syncwarp();
+        leaf_turn<Samples>(x, plan.any.flip);
         any_packed_passes<Sum>(plan, words.leaf, x);
+        leaf_turn<Samples>(x, plan.any.flip);
         any_write<Samples>(plan.any, words, x);
         packed_drain(plan, item, vectors);
         uint4 *const done = vectors;

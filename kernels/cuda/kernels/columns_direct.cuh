@@ -267,6 +267,13 @@ DEVICE void direct_write(const struct direct_plan &plan, const struct direct_ite
             plan.any, direct_words_at<Sum>(plan, item, plan.any.scan.output, column, 0), held->x[0]);
 }
 
+template <class Sum> DEVICE void direct_turn(const struct direct_plan &plan, struct direct_held<Sum> *held)
+{
+#pragma unroll
+    for (int l = 0; l < direct_leaves_of<Sum>; l++)
+        leaf_turn<typename any_arithmetic<Sum>::samples>(held->x[l], plan.any.flip);
+}
+
 template <class Narrow, class Wide>
 __global__ void __launch_bounds__(DIRECT_THREADS, DIRECT_RESIDENT)
     columns_direct_kernel(const __grid_constant__ struct direct_plan plan)
@@ -285,8 +292,11 @@ __global__ void __launch_bounds__(DIRECT_THREADS, DIRECT_RESIDENT)
         if (plan.any.demean)
             direct_means<Narrow>(plan, item, &smem);
         direct_read<Narrow>(plan, item, smem.columns[slot], &smem, &held);
-        if (direct_passes<Narrow, Wide>(plan, item, &held, &smem))
+        direct_turn<Narrow>(plan, &held);
+        if (direct_passes<Narrow, Wide>(plan, item, &held, &smem)) {
+            direct_turn<Narrow>(plan, &held);
             direct_write<Narrow>(plan, item, smem.columns[slot], &held);
+        }
         if (!direct_calls<Narrow> && threadIdx.x < WARP)
             direct_tell<Narrow>(plan, slot ^ 1, &smem);
         __syncthreads();

@@ -20,7 +20,7 @@ template <class Accumulator, class Word> static constexpr struct kernels kernels
             sizeof(tma_totals_smem<Sum>), sizeof(tma_smem<Sum>)};
 }
 
-/* Kernels of sums of words of 4 bytes, then of 2; then of the other operators of numbers, in f32. */
+/* Kernels of sums of words of 4 bytes, then of 2; then of products and maxima, in f32. */
 static const struct kernels list[] = {kernels_by<sum_f32, float>(),
                                       kernels_by<sum_f64, float>(),
                                       kernels_by<sum_f2, float>(),
@@ -28,13 +28,12 @@ static const struct kernels list[] = {kernels_by<sum_f32, float>(),
                                       kernels_by<sum_f64, uint16_t>(),
                                       kernels_by<sum_f2, uint16_t>(),
                                       kernels_by<any_real<float, SCAND_OPERATOR_PROD>, float>(),
-                                      kernels_by<any_real<float, SCAND_OPERATOR_MAX>, float>(),
-                                      kernels_by<any_real<float, SCAND_OPERATOR_MIN>, float>()};
+                                      kernels_by<any_real<float, SCAND_OPERATOR_MAX>, float>()};
 
 static const struct kernels *kernels_of(const struct scan_rule *rule)
 {
     if (rule->op != SCAND_OPERATOR_SUM)
-        return &list[6 + (int)rule->op - SCAND_OPERATOR_PROD];
+        return &list[rule->op == SCAND_OPERATOR_PROD ? 6 : 7];
     return &list[scan_float_number(rule->accumulator) + (codec_bytes(rule->input) == 2 ? 3 : 0)];
 }
 
@@ -102,6 +101,7 @@ static struct tma_plan plan_of(const struct scan_rule *rule, const struct scan_p
     plan.last = (int)(scan->length - (plan.tiles - 1) * (uint64_t)ORDER_TILE);
     plan.pass_count = scan->pass_count;
     plan.exclusive = rule->kind == SCAND_KIND_EXCLUSIVE;
+    plan.flip = instance_flip(rule);
     for (int pass = 0; pass < plan.pass_count; pass++) {
         plan.backward[pass] = scan->backward[pass];
         plan.states[pass] = (tile_state *)((char *)workspace + pass * state_bytes(rule, scan));

@@ -94,6 +94,7 @@ struct tma_plan {
     bool backward[SCAND_PASSES_MAX], exclusive;
     unsigned *taken;                      /* items, 0 before */
     tile_state *states[SCAND_PASSES_MAX]; /* totals of tiles; of the last pass all zero before */
+    uint64_t flip;                        /* instance_flip */
 };
 
 /* A sum in shared memory: aligned, it moves in one instruction. */
@@ -228,6 +229,7 @@ DEVICE void tma_read(const struct tma_plan &plan, const tma_leaf<Sum> *leaf, int
     for (int c = 0; c < TMA_LANE; c++) {
         if constexpr (words)
             leaf_decode(plan.input_form, x[c]);
+        leaf_turn<Sum>(x[c], plan.flip);
         column_fill<Sum>(x[c], samples);
     }
 }
@@ -241,6 +243,7 @@ DEVICE void tma_write(const struct tma_plan &plan, tma_leaf<Sum> *leaf, int samp
     bool nan = false;
 #pragma unroll
     for (int c = 0; c < TMA_LANE; c++) {
+        leaf_turn<Sum>(x[c], plan.flip);
         if (x[c][0] != x[c][0] || x[c][ORDER_LEAF - 1] != x[c][ORDER_LEAF - 1]) { /* what was added to NaN is NaN */
             nan = true;
             if constexpr (words)

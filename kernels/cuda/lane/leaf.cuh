@@ -43,6 +43,16 @@ template <class Sum> DEVICE void leaf_from_f32(const float samples[ORDER_LEAF], 
         x[i] = Sum::from_f32(samples[i]);
 }
 
+/* What is compared as reals changes sign where a minimum is wanted, and back (instance_flip). */
+template <class Sum, class T> DEVICE void leaf_turn(T x[ORDER_LEAF], uint64_t flip)
+{
+    if constexpr (Sum::compares && Sum::is_real)
+        if (flip != 0)
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                x[i] = -x[i];
+}
+
 /* Makes absent what is not among the first `there` samples of a leaf. */
 template <class Sum> DEVICE void leaf_fill_beyond(typename Sum::sample x[ORDER_LEAF], int there)
 {

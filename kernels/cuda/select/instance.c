@@ -53,9 +53,10 @@ bool instance_is_short(const struct scan_rule *rule)
     return instance_is_32_bits(rule->input) && instance_is_32_bits(rule->output);
 }
 
-uint64_t instance_short_flip(const struct scan_rule *rule)
+uint64_t instance_flip(const struct scan_rule *rule)
 {
-    return instance_is_short(rule) && rule->op == SCAND_OPERATOR_MIN ? ~UINT64_C(0) << 32 : 0;
+    const uint64_t all = codec_is_integer(rule->input) ? ~UINT64_C(0) : UINT64_C(1) << 63;
+    return operator_flip(rule->op, rule->input) ^ (rule->op == SCAND_OPERATOR_MIN ? all : 0);
 }
 
 bool instance_is_narrow(const struct scan_rule *rule)

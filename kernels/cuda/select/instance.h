@@ -25,9 +25,10 @@ bool instance_is_32_bits(enum scand_dtype form);
  * halves. */
 bool instance_is_short(const struct scan_rule *rule);
 
-/* The bits that kernels for such integers flip besides operator_flip, in the upper half: a minimum is the complement of
- * the maximum of complements, so that there are kernels for maxima alone. */
-uint64_t instance_short_flip(const struct scan_rule *rule);
+/* The bits that kernels flip of samples that they compare, and again of results; of samples of 4 bytes the upper half.
+ * Signed integers are compared as unsigned ones. A minimum is the complement of the maximum of complements, or what is
+ * below 0 as far as the maximum is above, so that there are kernels for maxima alone. */
+uint64_t instance_flip(const struct scan_rule *rule);
 
 /* True where all that passes read and leave is f32, so that samples of f2 are kept as such. */
 bool instance_is_narrow(const struct scan_rule *rule);

@@ -30,8 +30,8 @@ struct any_plan {
     int leaves;                    /* that are read at a time, where nothing is fetched ahead */
     enum scand_kind kind;
     bool wide[SCAND_PASSES_MAX];          /* true for passes whose samples are f64 */
-    uint64_t flip;                        /* sign bit of integers that are compared as signed ones, or 0 */
-    uint64_t zero;                        /* value of no samples, of integers, flipped */
+    uint64_t flip;                        /* instance_flip */
+    uint64_t zero;                        /* value of no samples, of integers */
     const uint64_t *offsets;              /* offsets of ragged rows; or NULL */
     const struct scan_ragged_item *items; /* as in scan_ragged_rows */
     bool demean;
@@ -207,7 +207,7 @@ DEVICE void any_samples(const struct any_plan &plan, const Source &source, uint6
     }
 }
 
-/* The upper half of plan.flip, for integers of 4 bytes that stay so. */
+/* The upper half of plan.flip, for samples of 4 bytes. */
 DEVICE uint32_t any_flip32(const struct any_plan &plan)
 {
     return (uint32_t)(plan.flip >> 32);
@@ -330,13 +330,14 @@ DEVICE void any_write(const struct any_plan &plan, const Target &target, const t
     if constexpr (!Sum::is_real && sizeof(typename Sum::sample) == 4) {
         target.template put<4>([&](int i) { return x[i] ^ any_flip32(plan); });
     } else if constexpr (!Sum::is_real) {
-        const uint32_t flip = (uint32_t)(plan.flip >> 32);
+        const uint32_t flip = any_flip32(plan), low = Sum::compares ? (uint32_t)plan.flip : 0;
         const struct word_order order = word_order_of(plan.output);
         if (plan.output_bytes == 8)
-            target.template put<8>(
-                [&](int i) { return word64_ordered(order, i, (uint32_t)x[i / 2], (uint32_t)(x[i / 2] >> 32) ^ flip); });
+            target.template put<8>([&](int i) {
+                return word64_ordered(order, i, (uint32_t)x[i / 2] ^ low, (uint32_t)(x[i / 2] >> 32) ^ flip);
+            });
         else
-            target.template put<4>([&](int i) { return word32_ordered(order, (uint32_t)x[i]); });
+            target.template put<4>([&](int i) { return word32_ordered(order, (uint32_t)x[i] ^ low); });
     } else if (plan.output_bytes == 8) {
         double results[ORDER_LEAF];
         any_results<Sum>(x, half, results);
