@@ -23,74 +23,51 @@ struct reducer {
     size_t shared_bytes;
 };
 
-template <class Sum, int Bytes, class Total = Sum> static constexpr struct reducer reducer_by(void)
+template <class Sum, int Bytes> static constexpr struct reducer reducer_by(void)
 {
     return {(const void *)reduce_kernel<Sum, Bytes>,
             (const void *)reduce_short_kernel<Sum, Bytes>,
             (const void *)reduce_together_kernel<Sum, Bytes>,
-            (const void *)spine_up_kernel<Total, false>,
-            (const void *)reduce_finish_kernel<Total>,
+            (const void *)spine_up_kernel<Sum, false>,
+            (const void *)reduce_finish_kernel<Sum>,
             Bytes,
             REDUCE_WARPS(Bytes),
-            sizeof(typename Total::sum),
+            sizeof(typename Sum::sum),
             REDUCE_SHARED(Bytes)};
 }
 
-/* Sums of floats are kept in f64; max and min work in the type of the samples. */
-using total_f64 = any_real<double, SCAND_OPERATOR_SUM>;
-enum { REDUCER_SUM, REDUCER_MAX, REDUCER_MIN, REDUCER_SQUARES };
-/* The minimum of integers is the complement of the maximum of complements. */
-#define WHOLES(BYTES)                                                                                       \
-    reducer_by<any_whole<SCAND_OPERATOR_SUM>, BYTES>(), reducer_by<any_whole<SCAND_OPERATOR_MAX>, BYTES>(), \
-        reducer_by<any_whole<SCAND_OPERATOR_MAX>, BYTES>()
-#define REALS(T, BYTES, SQUARES, TOTAL)                                                                              \
-    reducer_by<any_real<double, SCAND_OPERATOR_SUM>, BYTES>(), reducer_by<any_real<T, SCAND_OPERATOR_MAX>, BYTES>(), \
-        reducer_by<any_real<T, SCAND_OPERATOR_MIN>, BYTES>(), reducer_by<SQUARES, BYTES, TOTAL>()
+/* Sums of floats are kept in f64; max and min work in the type of the samples, and are one kernel (instance_flip). So
+ * are sums and sums of squares, but of f64. */
+using whole_sum = any_whole<SCAND_OPERATOR_SUM>;
+using whole_max = any_whole<SCAND_OPERATOR_MAX>;
+template <class T> using real_max = any_real<T, SCAND_OPERATOR_MAX>;
 
 enum {
     REDUCERS_F32 = 0,
-    REDUCERS_HALF = 4,
+    REDUCERS_HALF = 2,
+    REDUCERS_WHOLE_4 = 4,
+    REDUCERS_WHOLE_8 = 6,
     REDUCERS_F64 = 8,
-    REDUCERS_WHOLE_4 = 12,
-    REDUCERS_WHOLE_8 = 15,
-    REDUCERS_I32 = 18, /* but sums, which are in f64 anyway, and of squares: those of f32 */
-    REDUCERS = 20
+    REDUCER_SQUARES = 10,
+    REDUCER_I32,
+    REDUCERS
 };
-static const struct reducer reducers[REDUCERS] = {REALS(float, 4, sum_squares, total_f64),
-                                                  REALS(float, 2, sum_squares, total_f64),
-                                                  REALS(double, 8, sum_squares_f64, sum_squares_f64),
-                                                  WHOLES(4),
-                                                  WHOLES(8),
-                                                  reducer_by<any_real<double, SCAND_OPERATOR_MAX>, 4>(),
-                                                  reducer_by<any_real<double, SCAND_OPERATOR_MIN>, 4>()};
-
-static int which_of(enum scand_reduction reduction)
-{
-    switch (reduction) {
-    case SCAND_REDUCTION_MAX:
-        return REDUCER_MAX;
-    case SCAND_REDUCTION_MIN:
-        return REDUCER_MIN;
-    case SCAND_REDUCTION_RMS:
-    case SCAND_REDUCTION_NORM:
-        return REDUCER_SQUARES;
-    case SCAND_REDUCTION_NONE: /* a scan */
-    case SCAND_REDUCTION_SUM:
-    case SCAND_REDUCTION_MEAN:
-    case SCAND_REDUCTION_COUNT:
-        break;
-    }
-    return REDUCER_SUM;
-}
+static const struct reducer reducers[REDUCERS] = {
+    reducer_by<sum_f64, 4>(),          reducer_by<real_max<float>, 4>(), reducer_by<sum_f64, 2>(),
+    reducer_by<real_max<float>, 2>(),  reducer_by<whole_sum, 4>(),       reducer_by<whole_max, 4>(),
+    reducer_by<whole_sum, 8>(),        reducer_by<whole_max, 8>(),       reducer_by<sum_f64, 8>(),
+    reducer_by<real_max<double>, 8>(), reducer_by<sum_squares_f64, 8>(), reducer_by<real_max<double>, 4>()};
 
 int scan_reduce_number(const struct scan_rule *rule)
 {
-    const int bytes = scan_word_bytes(rule->input), which = which_of(rule->reduction);
+    const int bytes = scan_word_bytes(rule->input), compares = OPERATOR_COMPARES(rule->op);
     if (codec_is_integer(rule->input))
-        return which + (bytes == 8 ? REDUCERS_WHOLE_8 : REDUCERS_WHOLE_4);
-    if (bytes == 4 && codec_class(rule->input) == SCAND_CLASS_F64 && (which == REDUCER_MAX || which == REDUCER_MIN))
-        return which - REDUCER_MAX + REDUCERS_I32;
-    return which + (bytes == 8 ? REDUCERS_F64 : bytes == 2 ? REDUCERS_HALF : REDUCERS_F32);
+        return (bytes == 8 ? REDUCERS_WHOLE_8 : REDUCERS_WHOLE_4) + compares;
+    if (bytes == 8)
+        return reduce_squares(rule->reduction) ? REDUCER_SQUARES : REDUCERS_F64 + compares;
+    if (bytes == 4 && codec_class(rule->input) == SCAND_CLASS_F64 && compares)
+        return REDUCER_I32;
+    return (bytes == 2 ? REDUCERS_HALF : REDUCERS_F32) + compares;
 }
 
 static const struct reducer *reducer_of(const struct scan_rule *rule)
@@ -128,10 +105,8 @@ static struct reduce_plan plan_of(const struct scan_rows *rows, uint64_t first, 
     plan.totals = plan.scan.blocks > 1 ? totals : NULL; /* a workspace is there also when none is needed */
     plan.offsets = rows->offsets ? rows->device_offsets + first : NULL;
     plan.team = 1;
-    if (codec_is_integer(rule->input)) {
-        plan.flip = operator_flip(rule->op, rule->input) ^ (rule->op == SCAND_OPERATOR_MIN ? ~UINT64_C(0) : 0);
-        plan.empty = operator_empty_whole(rule->op, rule->input);
-    }
+    plan.flip = instance_flip(rule);
+    plan.empty = codec_is_integer(rule->input) ? operator_empty_whole(rule->op, rule->input) : 0;
     return plan;
 }
 

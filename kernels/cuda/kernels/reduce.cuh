@@ -38,22 +38,16 @@ struct reduce_plan {
     bool output_aligned;
     int team;       /* warps that work on an order block: 1 to all of a thread block, a power of 2 */
     void *totals;   /* totals of order blocks, or of levels above, sums_per_row for each row; NULL: a block is a row */
-    uint64_t flip;  /* sign bit of integers that are compared as signed ones, or 0 */
+    uint64_t flip;  /* instance_flip */
     uint64_t empty; /* result of no samples, of integers */
     const uint64_t *offsets; /* offsets of ragged rows, each an item; or NULL */
-};
-
-/* Squares of samples of up to 4 bytes: those of f32 are exact, and all stay in the range of f64. */
-struct sum_squares : any_real<double, SCAND_OPERATOR_SUM> {
-    DEVICE sample from_f32(float x) { return (double)x * (double)x; }
-    DEVICE sample from_f64(double x) { return x * x; }
 };
 
 /* Squares of f64 samples (squares.h); samples are kept as they are. */
 struct sum_squares_f64 {
     using sum = struct squares;
     using sample = double;
-    static const bool has_identity = true, is_real = true;
+    static const bool has_identity = true, is_real = true, compares = false;
 
     DEVICE sample from_f64(double x) { return x; }
     DEVICE sum add(sum left, sum right) { return squares_add(left, right); }
@@ -141,6 +135,8 @@ template <class Sum>
 DEVICE void reduce_write(const struct reduce_plan &plan, uint64_t row, uint64_t length, typename Sum::sum total)
 {
     uint64_t bits = 0;
+    if constexpr (Sum::compares && Sum::is_real)
+        total = plan.flip != 0 ? -total : total;
     if constexpr (!Sum::is_real) {
         bits = length ? total ^ plan.flip : plan.empty;
         bits = codec_bytes(plan.output) == 8 ? codec_ordered64(plan.output, bits)
@@ -206,6 +202,12 @@ DEVICE typename Sum::sum reduce_leaf(const struct reduce_plan &plan, uint32_t wo
 {
     typename Sum::sample x[ORDER_LEAF];
     leaf_samples<Sum, Bytes>(plan, words, x);
+    leaf_turn<Sum>(x, plan.flip);
+    if constexpr (std::is_same<Sum, sum_f64>::value && Bytes < 8)
+        if (reduce_squares(plan.reduction)) /* those of f32 are exact, and all stay in the range of f64 */
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                x[i] *= x[i];
     if (there < ORDER_LEAF)
         leaf_fill_beyond<Sum>(x, there);
     if constexpr (std::is_same<Sum, sum_squares_f64>::value)
@@ -223,7 +225,7 @@ template <class Sum> DEVICE typename Sum::sum reduce_group(typename Sum::sum tot
 {
     if constexpr (std::is_same<Sum, sum_squares_f64>::value)
         if (squares_are_usual(total))
-            return usual_squares(reduce_group<any_real<double, SCAND_OPERATOR_SUM>>(total.sum, last));
+            return usual_squares(reduce_group<sum_f64>(total.sum, last));
     if (last == WARP - 1) {
 #pragma unroll
         for (int distance = 1; distance < ORDER_FAN; distance *= 2)
@@ -425,8 +427,7 @@ template <class Sum> DEVICE typename Sum::sum short_total(typename Sum::sum tota
 {
     if constexpr (std::is_same<Sum, sum_squares_f64>::value)
         if (squares_are_usual(total))
-            return usual_squares(
-                segmented_scan<any_real<double, SCAND_OPERATOR_SUM>, false>(total.sum, number, leaves));
+            return usual_squares(segmented_scan<sum_f64, false>(total.sum, number, leaves));
     return segmented_scan<Sum, false>(total, number, leaves);
 }
 
