@@ -83,7 +83,7 @@ int scan_cuda_group(const struct scan_rows *rows, uint64_t count)
     case SELECT_SCANS:
         return 1 + scan_any_layout_number(&rows->rule);
     case SELECT_AFFINES:
-        return 1 + ANY_LAYOUT_KERNELS + scan_affine_number(rows);
+        return 1 + ANY_LAYOUT_KERNELS + scan_affine_number(&rows->rule);
     case SELECT_REDUCTIONS:
         return 1 + ANY_LAYOUT_KERNELS + SCAN_AFFINES + scan_reduce_number(&rows->rule);
     }

@@ -9,23 +9,18 @@
 #include "kernels/cuda/kernels/launchers.h"
 #include "kernels/cuda/select/instance.h"
 
-static_assert(SCAN_AFFINES == AFFINE_ACCUMULATORS * AFFINE_FACTORS, "the same number");
+static_assert(SCAN_AFFINES == AFFINE_ACCUMULATORS, "the same number");
 
-#define ONE(T)        (const void *)affine_kernel<T, affine_one<T>>
-#define EACH(T, READ) (const void *)affine_kernel<T, affine_each<T, READ>>
-static const void *const kernels[AFFINE_ACCUMULATORS][AFFINE_FACTORS] = {
-    {ONE(float), EACH(float, float), NULL},
-    {ONE(double), EACH(double, float), EACH(double, double)},
-    {ONE(struct f2), EACH(struct f2, float), EACH(struct f2, double)},
-    {ONE(uint64_t), NULL, EACH(uint64_t, uint64_t)},
-    {ONE(struct f2), EACH(struct f2, float), EACH(struct f2, double)},
-};
+/* For rows of any layout. */
+#define EACH(T) (const void *)affine_kernel<T, affine_each<T>>
+static const void *const kernels[AFFINE_ACCUMULATORS] = {EACH(float), EACH(double), EACH(struct f2), EACH(uint64_t),
+                                                         EACH(struct f2)};
 
 #define SPINE(T) scan_spine_by<affine_sum<T>>()
 static const struct scan_spine all_spines[AFFINE_ACCUMULATORS] = {SPINE(float), SPINE(double), SPINE(struct f2),
                                                                   SPINE(uint64_t), SPINE(struct f2)};
 
-static int accumulator_number(const struct scan_rule *rule)
+int scan_affine_number(const struct scan_rule *rule)
 {
     if (codec_is_integer(rule->input))
         return 3;
@@ -47,7 +42,7 @@ template <class T> static struct affine_powers powers_of(T coefficient)
 
 struct affine_powers scan_affine_powers(const struct scan_rule *rule)
 {
-    switch (accumulator_number(rule)) {
+    switch (scan_affine_number(rule)) {
     case 0:
         return powers_of((float)rule->coefficient);
     case 1:
@@ -64,41 +59,29 @@ static bool is_wide(const struct scan_rule *rule)
     return codec_class(rule->coefficients) != SCAND_CLASS_F32;
 }
 
-int scan_affine_number(const struct scan_rows *rows)
-{
-    const int factors = rows->coefficients ? 1 + is_wide(&rows->rule) : 0;
-    return accumulator_number(&rows->rule) * AFFINE_FACTORS + factors;
-}
-
 const struct scan_spine *scan_affine_spine(const struct scan_rule *rule)
 {
-    return &all_spines[accumulator_number(rule)];
+    return &all_spines[scan_affine_number(rule)];
 }
 
-/* Kernels by their number: for any layout; for contiguous rows. */
-
-static const void *kernel_of(int number)
+/* The kernel for contiguous rows. */
+static const void *ahead_of(const struct scan_rows *rows)
 {
-    return kernels[number / AFFINE_FACTORS][number % AFFINE_FACTORS];
-}
-
-static const void *ahead_of(int number)
-{
-    const int accumulator = number / AFFINE_FACTORS, factors = number % AFFINE_FACTORS;
-    return factors > 0 ? affine_eaches[accumulator][factors - 1].kernel : affine_ones[accumulator].kernel;
+    const int number = scan_affine_number(&rows->rule);
+    return rows->coefficients ? affine_eaches[number][is_wide(&rows->rule)].kernel : affine_ones[number].kernel;
 }
 
 cudaError_t scan_affine_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < SCAN_AFFINES && !error; i++) {
-        if (kernel_of(i))
-            error = scan_kernel_load(kernel_of(i));
-        if (ahead_of(i) && !error)
-            error = scan_kernel_load_most(device, ahead_of(i));
+        error = scan_kernel_load(kernels[i]);
+        if (!error)
+            error = scan_spine_load(&all_spines[i]);
+        for (const struct affine_ahead &ahead : {affine_ones[i], affine_eaches[i][0], affine_eaches[i][1]})
+            if (ahead.kernel && !error)
+                error = scan_kernel_load_most(device, ahead.kernel);
     }
-    for (int i = 0; i < AFFINE_ACCUMULATORS && !error; i++)
-        error = scan_spine_load(&all_spines[i]);
     return error;
 }
 
@@ -117,8 +100,6 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
 {
     plan->samples = any_plan_of(rows, first, count, ragged, ahead);
     plan->powers = scan_affine_powers(&rows->rule);
-    if (!ahead)
-        plan->samples.scan.smem = ANY_SMEM(ANY_LEAVES, any_widest(plan->samples));
 }
 
 static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count,
@@ -126,8 +107,10 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
 {
     const struct scan_rows coefficients = select_coefficient_rows(rows);
     plan->samples = any_plan_of(rows, first, count, ragged, ahead);
-    plan->coefficients = any_plan_of(&coefficients, first, count, ragged, ahead);
-    const int read = affine_eaches[accumulator_number(&rows->rule)][is_wide(&rows->rule)].vectors;
+    plan->same = !rows->coefficients;
+    plan->coefficient = rows->rule.coefficient;
+    plan->coefficients = plan->same ? plan->samples : any_plan_of(&coefficients, first, count, ragged, ahead);
+    const int read = affine_eaches[scan_affine_number(&rows->rule)][is_wide(&rows->rule)].vectors;
     const int stage = WORDS_STAGE(plan->samples.output_bytes);
     plan->samples.scan.smem = WORDS_VECTORS(plan->samples.input_bytes) +
                               std::max({WORDS_VECTORS(plan->coefficients.input_bytes), read, stage});
@@ -136,19 +119,14 @@ static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t cou
             ANY_SMEM(ANY_LEAVES, std::max(any_widest(plan->samples), plan->coefficients.input_bytes));
 }
 
-template <class Plan> static cudaError_t together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
+cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
 {
-    const auto make = [](const struct scan_part &part, Plan *plan) -> struct batch_part {
+    const auto make = [](const struct scan_part &part, struct affine_each_plan *plan) -> struct batch_part {
         plan_make(part.rows, part.first, part.count, NULL, false, plan);
         return {part.count, scan_warps(part.rows->length), plan->samples.scan.smem};
     };
-    return batches_launch<Plan>(kernel_of(scan_affine_number(parts->rows)), parts, count, stream, make);
-}
-
-cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
-{
-    return parts->rows->coefficients ? together<struct affine_each_plan>(parts, count, stream)
-                                     : together<struct affine_one_plan>(parts, count, stream);
+    return batches_launch<struct affine_each_plan>(kernels[scan_affine_number(&parts->rows->rule)], parts, count,
+                                                   stream, make);
 }
 
 /* Coefficients are those of the samples' items. */
@@ -166,8 +144,7 @@ static void plan_follow(struct affine_each_plan *plan)
 template <class Plan> static cudaError_t scan_by(const struct scan_call *call)
 {
     const bool ahead = call->path != SELECT_AFFINE;
-    const int number = scan_affine_number(call->rows);
-    const void *const kernel = ahead ? ahead_of(number) : kernel_of(number);
+    const void *const kernel = ahead ? ahead_of(call->rows) : kernels[scan_affine_number(&call->rows->rule)];
     Plan plan = {};
     struct scan_plan *scan = &plan.samples.scan;
     plan_make(call->rows, call->first, call->count, call->ragged, ahead, &plan);
@@ -189,5 +166,6 @@ template <class Plan> static cudaError_t scan_by(const struct scan_call *call)
 
 cudaError_t scan_affine(const struct scan_call *call)
 {
-    return call->rows->coefficients ? scan_by<struct affine_each_plan>(call) : scan_by<struct affine_one_plan>(call);
+    const bool each = call->rows->coefficients || call->path == SELECT_AFFINE;
+    return each ? scan_by<struct affine_each_plan>(call) : scan_by<struct affine_one_plan>(call);
 }

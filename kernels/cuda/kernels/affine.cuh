@@ -13,18 +13,17 @@
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/warp/affine_level.cuh"
 
-/* Kernels are by accumulator, f32, f64, f2, exact, and f2 of f32 samples of which every pass leaves f32, and by how
- * coefficients are held: one for all samples; narrow; wide. An accumulator's are never narrow, or never wide, where
- * there is none. Those for contiguous rows are in files of their own (affine_uniform.cu, affine_varying.cu), with the
+/* Kernels are by accumulator: f32, f64, f2, exact, and f2 of f32 samples of which every pass leaves f32. Those for
+ * contiguous rows are in files of their own, for one coefficient (affine_uniform.cu) and for narrow and wide ones of
+ * each sample (affine_varying.cu; an accumulator's are never narrow, or never wide, where there is none), with the
  * vectors of shared memory that a warp's coefficients take when they have been read. */
 #define AFFINE_ACCUMULATORS 5
-#define AFFINE_FACTORS      3
 struct affine_ahead {
     const void *kernel;
     int vectors;
 };
 extern const struct affine_ahead affine_ones[AFFINE_ACCUMULATORS];
-extern const struct affine_ahead affine_eaches[AFFINE_ACCUMULATORS][AFFINE_FACTORS - 1];
+extern const struct affine_ahead affine_eaches[AFFINE_ACCUMULATORS][2];
 
 /* One coefficient for all samples. */
 struct affine_one_plan {
@@ -32,9 +31,11 @@ struct affine_one_plan {
     struct affine_powers powers;
 };
 
-/* One for each sample, in a tensor that has the place of an input. */
+/* One for each sample, in a tensor that has the place of an input; or, for rows of any layout, one for all. */
 struct affine_each_plan {
     struct any_plan samples, coefficients;
+    bool same;
+    double coefficient;
 };
 
 /* An order block's samples, and where its coefficients lie. */
@@ -120,13 +121,38 @@ template <class T, class Read> struct affine_numbers : affine_varying<T> {
     __device__ __forceinline__ T at(int i) const { return number_of<T>(numbers[i]); }
 };
 
-template <class T, class Read> struct affine_each : affine_numbers<T, Read> {
+/* The type that holds coefficients of every dtype that they may have. */
+template <class T>
+using affine_widest = typename std::conditional<sizeof(T) == 8 && !std::is_same<T, uint64_t>::value, double, T>::type;
+
+template <class T> struct affine_each : affine_numbers<T, affine_widest<T>> {
+    using Read = affine_widest<T>;
+
     __device__ __forceinline__ affine_each(const struct affine_each_plan &plan, const struct affine_item *item,
                                            int warp, uint4 *stage)
     {
-        any_samples<true>(plan.coefficients,
-                          any_tile_source<FETCH_NOW>{plan.coefficients, &item->coefficients, NULL, warp, stage},
-                          this->numbers);
+        const any_tile_source<FETCH_NOW> source = {plan.coefficients, &item->coefficients, NULL, warp, stage};
+        if (plan.same)
+            fill([&](int) { return plan.coefficient; });
+        else if (std::is_same<Read, double>::value && !plan.coefficients.wide[0])
+            read<float>(plan, source);
+        else
+            read<Read>(plan, source);
+    }
+
+  private:
+    template <class Get> __device__ __forceinline__ void fill(Get get)
+    {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            this->numbers[i] = std::is_same<Read, uint64_t>::value ? (Read)(int64_t)get(i) : (Read)get(i);
+    }
+    template <class Number, class Source>
+    __device__ __forceinline__ void read(const struct affine_each_plan &plan, const Source &source)
+    {
+        Number numbers[ORDER_LEAF];
+        any_samples(plan.coefficients, source, numbers);
+        fill([&](int i) { return numbers[i]; });
     }
 };
 

@@ -59,8 +59,8 @@ cudaError_t scan_even_rows(const struct scan_call *call);
 int scan_any_layout_number(const struct scan_rule *rule);
 cudaError_t scan_any_layout_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
 
-#define SCAN_AFFINES 15
-int scan_affine_number(const struct scan_rows *rows);
+#define SCAN_AFFINES 5
+int scan_affine_number(const struct scan_rule *rule);
 struct affine_powers scan_affine_powers(const struct scan_rule *rule);
 cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
 
