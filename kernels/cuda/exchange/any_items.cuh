@@ -66,15 +66,15 @@ template <class Sum> DEVICE bool any_is_bounded(const struct any_plan &plan)
 }
 
 /* The samples of this lane's leaf. demean(x) takes the mean from f32 or f64 samples, if that is wanted. */
-template <class Sum, bool Tight, class Source, class Demean>
+template <class Sum, bool Tight, bool Apart = true, class Source, class Demean>
 DEVICE void any_read_from(const struct any_plan &plan, const Source &source, Demean demean,
                           typename Sum::sample x[ORDER_LEAF])
 {
     if constexpr (!Sum::is_real) {
-        any_samples<Tight>(plan, source, x);
+        any_samples<Apart>(plan, source, x);
     } else if (sizeof(typename Sum::sample) == 8 && plan.wide[0]) {
         double reals[ORDER_LEAF];
-        any_samples<Tight>(plan, source, reals);
+        any_samples<Apart>(plan, source, reals);
         demean(reals);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -84,7 +84,7 @@ DEVICE void any_read_from(const struct any_plan &plan, const Source &source, Dem
         const bool packed =
             !Tight && std::is_same<Sum, sum_f64>::value && plan.input == SCAND_DTYPE_F16 && !plan.demean;
         float reals[ORDER_LEAF];
-        any_samples<Tight>(plan, source, reals, packed);
+        any_samples<Apart>(plan, source, reals, packed);
         if (Tight && std::is_same<typename Sum::sample, double>::value)
             leaf_pin(reals); /* else the forms of samples are told apart where they are doubles, and spilled */
         if constexpr (!Tight && std::is_same<Sum, sum_f64>::value)
@@ -105,7 +105,7 @@ DEVICE void any_read(const struct any_plan &plan, const struct scan_item *item, 
                      uint4 *tile, any_shared<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
 {
     const any_tile_source<Fetching> source = {plan, item, next, warp, tile};
-    any_read_from<Sum, Tight>(
+    any_read_from<Sum, Tight, Tight || Fetching == FETCH_NOW>(
         plan, source, [&](auto *reals) { any_demean<Sum>(plan, item, warp, shared, reals); }, x);
 }
 
@@ -181,6 +181,12 @@ DEVICE struct scan_item any_item_at(const struct any_plan &plan, uint64_t index)
     item.outer[0] = plan.scan.totals_pass != 0 && (plan.scan.backward[0] ? left > ORDER_BLOCK : block > 0);
     item.outer[1] = plan.scan.totals_pass != 1 && (plan.scan.backward[1] ? left > ORDER_BLOCK : block > 0);
     return item;
+}
+
+/* The same by a call, for kernels whose samples are slow anyway. */
+static __device__ __noinline__ struct scan_item any_item_apart(const struct any_plan &plan, uint64_t index)
+{
+    return any_item_at(plan, index);
 }
 
 #endif

@@ -151,7 +151,7 @@ template <class T> struct affine_each : affine_numbers<T, affine_widest<T>> {
     __device__ __forceinline__ void read(const struct affine_each_plan &plan, const Source &source)
     {
         Number numbers[ORDER_LEAF];
-        any_samples(plan.coefficients, source, numbers);
+        any_samples<true>(plan.coefficients, source, numbers);
         fill([&](int i) { return numbers[i]; });
     }
 };

@@ -284,9 +284,9 @@ __global__ void REGISTERS((any_cluster_registers<Sum, Blocks>))
         for (int t = 0; t < any_cluster_tiles<Sum>; t++) {
             if constexpr (sizeof(typename Sum::sample) == 8)
                 leaf_turn<Sum>(leaves.tile[t].x, plan.any.flip);
-            any_write<Sum>(plan.any,
-                           any_tile_target<true, true>{plan.any, item, warp * any_cluster_tiles<Sum> + t, stage},
-                           leaves.tile[t].x);
+            any_write<Sum, true>(plan.any,
+                                 any_tile_target<true, true>{plan.any, item, warp * any_cluster_tiles<Sum> + t, stage},
+                                 leaves.tile[t].x);
         }
         if (!Blocks && threadIdx.x == 0)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = any_cluster_item<Blocks>(plan, iteration + ITEMS_AHEAD);

@@ -47,8 +47,9 @@ template <class Narrow, class Wide, bool Ahead> DEVICE void any_items(const stru
     __shared__ struct scan_item items[ITEMS];
     __shared__ any_shared<Narrow> shared;
     __shared__ uint64_t taken;
+    const auto item_at = [&](uint64_t index) { return Ahead ? any_item_at(plan, index) : any_item_apart(plan, index); };
     if (threadIdx.x < ITEMS_AHEAD)
-        items[threadIdx.x] = any_item_at(plan, first + (uint64_t)threadIdx.x * gridDim.x);
+        items[threadIdx.x] = item_at(first + (uint64_t)threadIdx.x * gridDim.x);
     __syncthreads();
     const int warp = warp_index();
     uint4 *tile = any_tiles + warp * plan.scan.smem;
@@ -65,12 +66,12 @@ template <class Narrow, class Wide, bool Ahead> DEVICE void any_items(const stru
         leaf_turn<Narrow>(x, plan.flip);
         if (any_passes<Narrow, Wide>(plan, item, warp, &shared.pass, x)) {
             leaf_turn<Narrow>(x, plan.flip);
-            any_write<Narrow>(
+            any_write<Narrow, !Ahead>(
                 plan, any_tile_target<Ahead>{plan, item, warp, tile + (Ahead ? WORDS_VECTORS(plan.input_bytes) : 0)},
                 x);
-        if (warp == 0 && lane_index() == 0)
         }
-            items[(iteration + ITEMS_AHEAD) % ITEMS] = any_item_at(plan, taken);
+        if (warp == 0 && lane_index() == 0)
+            items[(iteration + ITEMS_AHEAD) % ITEMS] = item_at(taken);
     }
     if (plan.scan.progress && threadIdx.x == 0)
         scan_finish(plan.scan.progress);

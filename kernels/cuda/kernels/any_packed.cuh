@@ -179,13 +179,13 @@ __global__ void REGISTERS(sizeof(typename Sum::sum) > 8 ? 96 : 64)
             vectors, shift_of<char>(plan.rows.input + item.first * plan.any.input_bytes), packed_leaf_at(plan, item),
             !plan.any.offsets && plan.rows.length * plan.any.output_bytes % VEC16_BYTES == 0};
         typename Samples::sample x[ORDER_LEAF];
-        any_read_from<Samples, false>(
+        any_read_from<Samples, false, false>(
             plan.any, words, [](auto *) {}, x);
         __syncwarp();
         leaf_turn<Samples>(x, plan.any.flip);
         any_packed_passes<Sum>(plan, words.leaf, x);
         leaf_turn<Samples>(x, plan.any.flip);
-        any_write<Samples>(plan.any, words, x);
+        any_write<Samples, false>(plan.any, words, x);
         packed_drain(plan, item, vectors);
         uint4 *const done = vectors;
         vectors = other;
