@@ -357,7 +357,8 @@ static __device__ __noinline__ void any_element(struct map map, struct map_line 
     map_element(&map, &line, i);
 }
 
-template <enum scand_dtype From, enum scand_dtype To>
+/* `Dtype`: that of all operands, whose elements are aligned; or ANY. */
+template <enum scand_dtype Dtype>
 static __global__ void __launch_bounds__(THREADS)
     map_tiles(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct map map,
               const __grid_constant__ struct step_tiles tiles, uint64_t begin)
@@ -368,50 +369,33 @@ static __global__ void __launch_bounds__(THREADS)
             char *at[3];
             step_row_of_each(rows, {&rows.input, &rows.further[MAP_OTHER], &rows.output}, row, at);
             struct map_line line = map_line_at(&rows, at[0], at[1], at[2]);
-            if (From != ANY) {
-                line.from = line.other = From;
-                line.to = To;
+            if (Dtype != ANY) {
+                line.from = line.other = line.to = Dtype;
                 line.aligned = true;
             }
             return line;
         },
         [&](const struct map_line &line, uint64_t i) {
-            if constexpr (From == ANY)
+            if constexpr (Dtype == ANY)
                 any_element(map, line, i);
             else
                 map_element(&map, &line, i);
         });
 }
 
-/* The dtypes of x and b, and of y, that have a kernel of their own, where all elements are aligned. */
-#define MAP_DTYPES(X) \
-    X(F32, F32)       \
-    X(F64, F64)       \
-    X(I32, I32)       \
-    X(F16, F32)       \
-    X(F32, F16)       \
-    X(F32, F64)       \
-    X(F64, F32)       \
-    X(F32, I32)       \
-    X(I32, F32)       \
-    X(IBM32, F32)     \
-    X(F32, IBM32)
-
 typedef void map_kernel_function(struct step_rows rows, struct map map, struct step_tiles tiles, uint64_t begin);
+
+static bool is_alike(const struct step_rows *rows, const struct step_operand *operand)
+{
+    return operand->dtype == rows->input.dtype && step_is_aligned(rows, operand);
+}
 
 static map_kernel_function *tiles_of(const struct step_rows *rows)
 {
     const struct step_operand *other = &rows->further[MAP_OTHER];
-    const bool aligned = step_is_aligned(rows, &rows->input) && step_is_aligned(rows, &rows->output) &&
-                         (!other->origin || step_is_aligned(rows, other));
-    if (aligned && (!other->origin || other->dtype == rows->input.dtype)) {
-#define X(FROM, TO)                                                                        \
-    if (rows->input.dtype == SCAND_DTYPE_##FROM && rows->output.dtype == SCAND_DTYPE_##TO) \
-        return map_tiles<SCAND_DTYPE_##FROM, SCAND_DTYPE_##TO>;
-        MAP_DTYPES(X)
-#undef X
-    }
-    return map_tiles<ANY, ANY>;
+    const bool alike =
+        is_alike(rows, &rows->input) && is_alike(rows, &rows->output) && (!other->origin || is_alike(rows, other));
+    return alike && rows->input.dtype == SCAND_DTYPE_F32 ? map_tiles<SCAND_DTYPE_F32> : map_tiles<ANY>;
 }
 
 /*
