@@ -137,7 +137,7 @@ static __device__ __forceinline__ unsigned ask_for(enum scand_dtype dtype, const
 }
 
 /* Adds the samples of a list. */
-template <bool Scales, bool Counts, class T, enum scand_dtype Dtype, class Form>
+template <bool Counts, class T, enum scand_dtype Dtype, class Form>
 static __device__ __forceinline__ void add_list(enum scand_dtype dtype, const struct lane_rows<Form> &rows,
                                                 const struct list &list, T alpha, struct sums<T, Form> *sums)
 {
@@ -149,9 +149,9 @@ static __device__ __forceinline__ void add_list(enum scand_dtype dtype, const st
 #pragma unroll 1
         while (here > 0) {
             const unsigned next = ask_for<T, Dtype, Form>(dtype, rows, &cursor, &second);
-            add<Scales, Counts>(first, here, alpha, sums);
+            add<Counts>(first, here, alpha, sums);
             here = ask_for<T, Dtype, Form>(dtype, rows, &cursor, &first);
-            add<Scales, Counts>(second, next, alpha, sums);
+            add<Counts>(second, next, alpha, sums);
         }
     } else {
 #pragma unroll 1
@@ -159,7 +159,7 @@ static __device__ __forceinline__ void add_list(enum scand_dtype dtype, const st
             struct flight<T, Dtype, Form> flight = {
             };
             const unsigned count = ask_for<T, Dtype, Form>(dtype, rows, &cursor, &flight);
-            add<Scales, Counts>(flight, count, alpha, sums);
+            add<Counts>(flight, count, alpha, sums);
         }
     }
 }
@@ -234,10 +234,7 @@ static __global__ void __launch_bounds__(Form::threads, Form::blocks)
                                      : find_list(rows, part.row, bin, stack_shared + threadIdx.x / WARP * lists.length);
         struct sums<T, Form> sums;
         start(rows, row, mine, bin, cut.onto_is_plain, &sums);
-        if (stack.alpha != 1)
-            add_list<true, Counts, T, Dtype>(rows.input.dtype, mine, list, alpha, &sums);
-        else
-            add_list<false, Counts, T, Dtype>(rows.input.dtype, mine, list, alpha, &sums);
+        add_list<Counts, T, Dtype>(rows.input.dtype, mine, list, alpha, &sums);
         finish(rows, stack, row, mine, bin, sums);
     }
 }

@@ -32,21 +32,21 @@ template <class T, class Form> struct sums {
     uint32_t fold[Form::rows];
 };
 
-template <bool Scales, bool Counts, class T, enum scand_dtype Dtype, class Form>
+template <bool Counts, class T, enum scand_dtype Dtype, class Form>
 static __device__ __forceinline__ void add_sample(const struct flight<T, Dtype, Form> &flight, unsigned k, T alpha,
                                                   struct sums<T, Form> *sums)
 {
 #pragma unroll
     for (unsigned r = 0; r < Form::rows; r++) {
         const T x = (T)flight.x[k][r];
-        sums->sum[r] = sums->sum[r] + (Scales ? alpha * x : x);
+        sums->sum[r] = sums->sum[r] + alpha * x; /* a product by 1 has the bits of x */
         if (Counts)
             sums->fold[r] += x != 0;
     }
 }
 
 /* Adds so many samples that are here. Whole chunks are not looked at one by one: sums wait for nothing but sums. */
-template <bool Scales, bool Counts, class T, enum scand_dtype Dtype, class Form>
+template <bool Counts, class T, enum scand_dtype Dtype, class Form>
 static __device__ __forceinline__ void add(const struct flight<T, Dtype, Form> &flight, unsigned count, T alpha,
                                            struct sums<T, Form> *sums)
 {
@@ -57,12 +57,12 @@ static __device__ __forceinline__ void add(const struct flight<T, Dtype, Form> &
         if (first + Form::chunk <= count) {
 #pragma unroll
             for (unsigned k = first; k < first + Form::chunk; k++)
-                add_sample<Scales, Counts>(flight, k, alpha, sums);
+                add_sample<Counts>(flight, k, alpha, sums);
         } else {
 #pragma unroll
             for (unsigned k = first; k < first + Form::chunk; k++)
                 if (k < count)
-                    add_sample<Scales, Counts>(flight, k, alpha, sums);
+                    add_sample<Counts>(flight, k, alpha, sums);
         }
     }
 }
