@@ -63,29 +63,58 @@ static __device__ __forceinline__ struct pair pair_of(const struct step_rows &ro
             step_row(&rows, &rows.further[DOT_OTHER], row)};
 }
 
+/* A row or, of rows that are divided, a part of one, which is a block of order 1; and where its total goes. */
+struct piece {
+    struct pair pair;
+    uint64_t length;
+    char *at;
+};
+
+static __device__ __forceinline__ struct piece piece_of(const struct step_rows &rows, const struct step_tile &tile,
+                                                        uint64_t number, bool divided)
+{
+    const uint64_t parts = divided ? tile.end - tile.begin : 1;
+    const uint64_t row = tile.first_row + number / parts, part = divided ? tile.begin + number % parts : 0;
+    const int64_t first = (int64_t)(part * ORDER_BLOCK);
+    struct piece piece = {pair_of(rows, row), step_length(&rows, &rows.input, row) - (uint64_t)first,
+                          step_row(&rows, &rows.output, row) + (int64_t)part * rows.output.stride};
+    piece.pair.x0 += first * piece.pair.x->stride;
+    piece.pair.y0 += first * piece.pair.y->stride;
+    if (divided && piece.length > ORDER_BLOCK)
+        piece.length = ORDER_BLOCK;
+    return piece;
+}
+
+static __device__ __forceinline__ uint64_t pieces_of(const struct step_tile &tile, bool divided)
+{
+    return tile.row_count * (divided ? tile.end - tile.begin : 1);
+}
+
 static __device__ __forceinline__ void put_total(const struct step_rows &rows, uint64_t row, double total)
 {
     step_put_f64(rows.output.dtype, total, step_row(&rows, &rows.output, row));
 }
 
+/* Rows, or parts, which a warp of a later launch joins. */
 template <enum scand_dtype Dtype>
 static __global__ void __launch_bounds__(THREADS)
     dot_rows(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
-             uint64_t begin)
+             uint64_t begin, bool divided)
 {
     __shared__ double stages[WARPS][STAGE], members[WARPS][LEVELS][ORDER_FAN], tile_totals[2][ORDER_FAN];
     const struct step_tile tile = step_block_tile(tiles, begin);
     const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    const bool by_warp = tile.row_count >= WARPS;
-    for (uint64_t i = by_warp ? warp : 0; i < tile.row_count; i += by_warp ? WARPS : 1) {
-        const uint64_t row = tile.first_row + i, length = step_length(&rows, &rows.input, row);
+    const bool by_warp = !divided && tile.row_count >= WARPS;
+    for (uint64_t i = by_warp ? warp : 0; i < pieces_of(tile, divided); i += by_warp ? WARPS : 1) {
+        const struct piece piece = piece_of(rows, tile, i, divided);
         const struct products<Dtype> products = {
-            pair_of(rows, row)
+            piece.pair
         };
-        const double total = by_warp ? warp_total(products, length, stages[warp], members[warp], lane)
-                                     : block_total(products, length, stages[warp], members[0], tile_totals, warp, lane);
+        const double total =
+            by_warp ? warp_total(products, piece.length, stages[warp], members[warp], lane)
+                    : block_total(products, piece.length, stages[warp], members[0], tile_totals, warp, lane);
         if (lane == 0 && (by_warp || warp == 0))
-            put_total(rows, row, total);
+            step_put_f64(rows.output.dtype, total, piece.at);
     }
 }
 
@@ -215,50 +244,6 @@ static cudaError_t launch_many(const struct step_rows *rows, const struct staged
         0, (many->count + MANY_WARPS * each - 1) / (MANY_WARPS * each), [&](uint64_t first, unsigned grid) {
             dot_many_rows<Dtype><<<grid, MANY_WARPS * WARP, 0, (cudaStream_t)stream>>>(*rows, *many, each, first);
         });
-}
-
-/*
- * Parts of long rows: a thread block for each block of order 1, and then a warp for the levels above them.
- */
-
-static __device__ __forceinline__ uint64_t part_length(const struct step_rows &rows, uint64_t part)
-{
-    const uint64_t left = rows.input.length - part * ORDER_BLOCK;
-    return left < ORDER_BLOCK ? left : ORDER_BLOCK;
-}
-
-static __device__ __forceinline__ struct pair part_of(const struct step_rows &rows, uint64_t row, uint64_t part)
-{
-    struct pair pair = pair_of(rows, row);
-    const int64_t first = (int64_t)(part * ORDER_BLOCK);
-    pair.x0 += first * pair.x->stride;
-    pair.y0 += first * pair.y->stride;
-    return pair;
-}
-
-static __device__ __forceinline__ char *part_at(const struct step_rows &rows, uint64_t row, uint64_t part)
-{
-    return step_row(&rows, &rows.output, row) + (int64_t)part * rows.output.stride;
-}
-
-template <enum scand_dtype Dtype>
-static __global__ void __launch_bounds__(THREADS)
-    dot_blocks(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
-               uint64_t begin)
-{
-    __shared__ double stages[WARPS][STAGE], members[LEVELS][ORDER_FAN], tile_totals[2][ORDER_FAN];
-    const struct step_tile tile = step_block_tile(tiles, begin);
-    const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++)
-        for (uint64_t part = tile.begin; part < tile.end; part++) {
-            const struct products<Dtype> products = {
-                part_of(rows, row, part)
-            };
-            const double total =
-                block_total(products, part_length(rows, part), stages[warp], members, tile_totals, warp, lane);
-            if (threadIdx.x == 0)
-                step_put_f64(SCAND_DTYPE_F64, total, part_at(rows, row, part));
-        }
 }
 
 /* The totals of 32 blocks at once are those of a group, which join() takes from there. */
@@ -399,31 +384,16 @@ static __device__ __forceinline__ uint64_t sum_of_products(const struct pair &pa
 
 static __global__ void __launch_bounds__(THREADS)
     dot_integers(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
-                 uint64_t begin)
+                 uint64_t begin, bool divided)
 {
     __shared__ uint64_t sums[THREADS];
     const struct step_tile tile = step_block_tile(tiles, begin);
-    for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++) {
-        const struct pair pair = pair_of(rows, row);
-        const uint64_t sum = sum_of_threads(sum_of_products(pair, step_length(&rows, pair.x, row)), sums);
+    for (uint64_t i = 0; i < pieces_of(tile, divided); i++) {
+        const struct piece piece = piece_of(rows, tile, i, divided);
+        const uint64_t sum = sum_of_threads(sum_of_products(piece.pair, piece.length), sums);
         if (threadIdx.x == 0)
-            step_encode_integer(rows.output.dtype, sum, step_row(&rows, &rows.output, row));
+            step_encode_integer(rows.output.dtype, sum, piece.at);
     }
-}
-
-static __global__ void __launch_bounds__(THREADS)
-    dot_integer_blocks(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
-                       uint64_t begin)
-{
-    __shared__ uint64_t sums[THREADS];
-    const struct step_tile tile = step_block_tile(tiles, begin);
-    for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++)
-        for (uint64_t part = tile.begin; part < tile.end; part++) {
-            const uint64_t sum =
-                sum_of_threads(sum_of_products(part_of(rows, row, part), part_length(rows, part)), sums);
-            if (threadIdx.x == 0)
-                step_encode_integer(rows.output.dtype, sum, part_at(rows, row, part));
-        }
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -449,16 +419,34 @@ static bool are_dense(const struct step_rows *rows, enum scand_dtype dtype)
            step_is_dense(rows, &rows->further[DOT_OTHER], dtype, PACK_BYTES);
 }
 
+static int launch_rows(const struct step_rows *rows, const struct step_tiles *tiles, uint64_t begin, uint64_t end,
+                       bool divided, void *stream)
+{
+    auto *const kernel = codec_is_integer(rows->input.dtype) ? dot_integers
+                         : are_dense(rows, SCAND_DTYPE_F32)  ? dot_rows<SCAND_DTYPE_F32>
+                         : are_dense(rows, SCAND_DTYPE_F64)  ? dot_rows<SCAND_DTYPE_F64>
+                         : are_dense(rows, SCAND_DTYPE_F16)  ? dot_rows<SCAND_DTYPE_F16>
+                                                             : dot_rows<ANY>;
+    return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
+        kernel<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first, divided);
+    });
+}
+
+static int launch_columns(const struct step_rows *rows, const struct step_tiles *tiles, uint64_t begin, uint64_t end,
+                          void *stream)
+{
+    const bool is_f32 = rows->input.dtype == SCAND_DTYPE_F32 && rows->further[DOT_OTHER].dtype == SCAND_DTYPE_F32 &&
+                        step_is_aligned(rows, &rows->input) && step_is_aligned(rows, &rows->further[DOT_OTHER]);
+    auto *const kernel = is_f32 ? dot_columns<SCAND_DTYPE_F32> : dot_columns<ANY>;
+    return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
+        kernel<<<dim3(grid, (unsigned)((tiles->tiling.rows + WARP - 1) / WARP)), THREADS, 0, (cudaStream_t)stream>>>(
+            *rows, *tiles, first);
+    });
+}
+
 extern "C" int dot_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
                           uint64_t begin, uint64_t end, void *stream)
 {
-    const bool integers = codec_is_integer(rows->input.dtype), columns = dot_is_columns(rows);
-    const bool is_f32 = rows->input.dtype == SCAND_DTYPE_F32 && rows->further[DOT_OTHER].dtype == SCAND_DTYPE_F32 &&
-                        step_is_aligned(rows, &rows->input) && step_is_aligned(rows, &rows->further[DOT_OTHER]);
-    auto *const by_rows = are_dense(rows, SCAND_DTYPE_F32)   ? dot_rows<SCAND_DTYPE_F32>
-                          : are_dense(rows, SCAND_DTYPE_F64) ? dot_rows<SCAND_DTYPE_F64>
-                          : are_dense(rows, SCAND_DTYPE_F16) ? dot_rows<SCAND_DTYPE_F16>
-                                                             : dot_rows<ANY>;
     const struct staged_rows many = staged_rows_of(tiles, begin, end);
     (void)params;
     if (many.count >= MANY_ROWS && rows->input.length > 0) {
@@ -469,31 +457,16 @@ extern "C" int dot_launch(const struct step_rows *rows, const void *params, cons
         if (are_dense(rows, SCAND_DTYPE_F16))
             return launch_many<SCAND_DTYPE_F16>(rows, &many, stream);
     }
-    return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
-        const dim3 columns_grid(grid, (unsigned)((tiles->tiling.rows + WARP - 1) / WARP));
-        if (integers)
-            dot_integers<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
-        else if (columns && is_f32)
-            dot_columns<SCAND_DTYPE_F32><<<columns_grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
-        else if (columns)
-            dot_columns<ANY><<<columns_grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
-        else
-            by_rows<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
-    });
+    if (dot_is_columns(rows) && !codec_is_integer(rows->input.dtype))
+        return launch_columns(rows, tiles, begin, end, stream);
+    return launch_rows(rows, tiles, begin, end, false, stream);
 }
 
 extern "C" int dot_parts_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
                                 uint64_t begin, uint64_t end, void *stream)
 {
-    auto *const kernel = codec_is_integer(rows->input.dtype) ? dot_integer_blocks
-                         : are_dense(rows, SCAND_DTYPE_F32)  ? dot_blocks<SCAND_DTYPE_F32>
-                         : are_dense(rows, SCAND_DTYPE_F64)  ? dot_blocks<SCAND_DTYPE_F64>
-                         : are_dense(rows, SCAND_DTYPE_F16)  ? dot_blocks<SCAND_DTYPE_F16>
-                                                             : dot_blocks<ANY>;
     (void)params;
-    return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
-        kernel<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
-    });
+    return launch_rows(rows, tiles, begin, end, true, stream);
 }
 
 extern "C" int dot_join_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
