@@ -79,7 +79,7 @@ DEVICE void add_where(bool condition, double *sum, double more)
                  : "d"(more), "r"((int)condition));
 }
 
-/* max.NaN.f32 and min.NaN.f32 (8.0): a NaN if there is one. Of zeros either may come out. */
+/* max.NaN.f32 (8.0): a NaN if there is one. Of zeros either may come out. */
 DEVICE float max_or_nan(float a, float b)
 {
 #if __CUDA_ARCH__ >= 800
@@ -88,17 +88,6 @@ DEVICE float max_or_nan(float a, float b)
     return most;
 #else
     return b > a || b != b ? b : a;
-#endif
-}
-
-DEVICE float min_or_nan(float a, float b)
-{
-#if __CUDA_ARCH__ >= 800
-    float least;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
-    return least;
-#else
-    return b < a || b != b ? b : a;
 #endif
 }
 

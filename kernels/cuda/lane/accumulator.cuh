@@ -160,11 +160,11 @@ template <class T> struct sum_f64_of : sum_f64 {
     DEVICE float as_f32(sample x) { return (float)x; }
 };
 
-/* Maxima and minima of floats that are no -0. Of zeros of both signs a comparison would leave the left one; where there
- * is one zero, an instruction that chooses between them will do, instead of two comparisons and a selection. */
-template <scand_operator Op> struct any_plain : any_real<float, Op> {
-    DEVICE float add_sample(float s, float x) { return Op == SCAND_OPERATOR_MAX ? max_or_nan(s, x) : min_or_nan(s, x); }
-    DEVICE float add(float left, float right) { return add_sample(left, right); }
+/* Maxima of floats that are no -0. Of zeros of both signs a comparison would leave the left one; where there is one
+ * zero, an instruction that chooses between them will do, instead of two comparisons and a selection. */
+struct any_plain : any_real<float, SCAND_OPERATOR_MAX> {
+    DEVICE float add_sample(float s, float x) { return max_or_nan(s, x); }
+    DEVICE float add(float left, float right) { return max_or_nan(left, right); }
 };
 
 /* The accumulator for samples and carries among which there is no -0, which takes fewer steps; or Sum itself. */
@@ -172,10 +172,7 @@ template <class Sum> struct sum_plain {
     using sum = Sum;
 };
 template <> struct sum_plain<any_real<float, SCAND_OPERATOR_MAX>> {
-    using sum = any_plain<SCAND_OPERATOR_MAX>;
-};
-template <> struct sum_plain<any_real<float, SCAND_OPERATOR_MIN>> {
-    using sum = any_plain<SCAND_OPERATOR_MIN>;
+    using sum = any_plain;
 };
 template <class Sum> constexpr bool sum_has_plain = !std::is_same<typename sum_plain<Sum>::sum, Sum>::value;
 
