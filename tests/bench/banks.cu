@@ -3,6 +3,7 @@
  * of them that latency hides and what is left is how many wavefronts the memory needs for a load.
  */
 #include <cuda_runtime.h>
+#include <stdint.h>
 
 #include "tests/bench/banks.h"
 
