@@ -105,7 +105,10 @@ class _Changed(threading.Condition):
             except BaseException as error:
                 raised = error
         if raised is not None:
-            raise raised
+            try:
+                raise raised
+            finally:
+                del raised  # with the traceback it would be a cycle, which keeps the arrays of all callers
 
     def regain(self) -> None:
         self._acquire_restore(None)

@@ -255,15 +255,19 @@ class Connection:
         not have the client's lock."""
         out = ffi.new("struct scand_buffer **")
         while (status := self.call(function, self.daemon, *arguments, out)) in BUSY:
-            error = self.error(status)
-            if status == lib.SCAND_QUOTA and not lib.scand_retry_ms(self.daemon):  # it will never be granted
-                raise ForbiddenError(str(error), error.status)
-            if not (importing and status == lib.SCAND_QUOTA and self._give_up_one()):
-                raise error
+            never = status == lib.SCAND_QUOTA and not lib.scand_retry_ms(self.daemon)
+            if never or not (importing and status == lib.SCAND_QUOTA and self._give_up_one()):
+                raise self._refusal(status, never)
         if status and status == allowed:
             return None
         self.check(status)
         return out[0]
+
+    def _refusal(self, status: int, never: bool) -> ScandError:
+        """The exception of a daemon that has no room, perhaps never. Who raises it gives it no local name: a traceback, the
+        frame that it begins with and the name there would be a cycle, in which the frames of all callers keep arrays."""
+        error = self.error(status)
+        return ForbiddenError(str(error), error.status) if never else error
 
     def _make_room(self) -> None:
         """Makes room for another buffer, by giving up the imports that were not used for longest."""

@@ -3,12 +3,14 @@
 
 import asyncio
 import concurrent.futures
+import gc
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+import weakref
 
 import unittest
 from unittest import mock
@@ -427,6 +429,23 @@ class DeviceMemory(OnCpu):
             del first
             scand.trim()
             self.assertEqual(second.result(60).shape, (6, 1 << 18))
+
+    def test_what_was_waited_for_goes_with_its_last_reference(self):
+        """The exceptions of the time of waiting keep no frame of those who called."""
+        gc.disable()
+        self.addCleanup(gc.enable)
+        client = scand.Client(patience_s=20)
+        self.addCleanup(client.close)
+        first = scand.device_empty((6, 1 << 18), "f4")
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            second = pool.submit(scand.device_empty, (6, 1 << 18), "f4", client=client)
+            with self.assertRaises(concurrent.futures.TimeoutError):
+                second.result(0.2)
+            del first
+            scand.trim()
+            memory = weakref.ref(second.result(60).memory)
+        del second
+        self.assertIsNone(memory())
 
     def test_who_waits_for_memory_sees_its_jobs_end(self):
         """A job keeps its arrays until somebody has seen its end."""
