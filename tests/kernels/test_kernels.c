@@ -698,89 +698,72 @@ static void small(const struct group *group)
     }
 }
 
-/* Suites on where rows lie and who scans them. */
-#define DRIVER_SUITES(NAME)           \
-    SUITE(NAME, lengths)              \
-    SUITE(NAME, short_rows)           \
-    SUITE(NAME, rows_of_tiles)        \
-    SUITE(NAME, rows_between_headers) \
-    SUITE(NAME, long_rows)            \
-    SUITE(NAME, layouts)              \
-    SUITE(NAME, dtype_layouts)        \
-    SUITE(NAME, slots)                \
-    SUITE(NAME, long_layouts)         \
-    SUITE(NAME, batches)              \
-    SUITE(NAME, side_by_side)         \
-    SUITE(NAME, long_columns)         \
-    SUITE(NAME, wide_columns)         \
-    SUITE(NAME, ragged)               \
-    SUITE(NAME, ragged_dtypes)
-#define DRIVER_TESTS(NAME)                                                                                        \
-    TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_rows_of_tiles), TEST(NAME##_rows_between_headers), \
-        TEST(NAME##_long_rows), TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), TEST(NAME##_slots),             \
-        TEST(NAME##_long_layouts), TEST(NAME##_batches), TEST(NAME##_side_by_side), TEST(NAME##_long_columns),    \
-        TEST(NAME##_wide_columns), TEST(NAME##_ragged), TEST(NAME##_ragged_dtypes),
+/* Suites on where rows lie and who scans them: X(GROUP, SUITE). */
+#define DRIVER_SUITES(X, GROUP)    \
+    X(GROUP, lengths)              \
+    X(GROUP, short_rows)           \
+    X(GROUP, rows_of_tiles)        \
+    X(GROUP, rows_between_headers) \
+    X(GROUP, long_rows)            \
+    X(GROUP, layouts)              \
+    X(GROUP, dtype_layouts)        \
+    X(GROUP, slots)                \
+    X(GROUP, long_layouts)         \
+    X(GROUP, batches)              \
+    X(GROUP, side_by_side)         \
+    X(GROUP, long_columns)         \
+    X(GROUP, wide_columns)         \
+    X(GROUP, ragged)               \
+    X(GROUP, ragged_dtypes)
 
 /* Suites on the arithmetic. */
-#define ARITHMETIC_SUITES(NAME) \
-    SUITE(NAME, rules)          \
-    SUITE(NAME, fills)          \
-    SUITE(NAME, operators)      \
-    SUITE(NAME, dtypes)         \
-    SUITE(NAME, means)          \
-    SUITE(NAME, ends)
-#define ARITHMETIC_TESTS(NAME)                                                                               \
-    TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_operators), TEST(NAME##_dtypes), TEST(NAME##_means), \
-        TEST(NAME##_ends),
+#define ARITHMETIC_SUITES(X, GROUP) \
+    X(GROUP, rules)                 \
+    X(GROUP, fills)                 \
+    X(GROUP, operators)             \
+    X(GROUP, dtypes)                \
+    X(GROUP, means)                 \
+    X(GROUP, ends)
 
 /* affine, which has an implementation of its own everywhere. */
-#define AFFINE_SUITES(NAME)       \
-    SUITE(NAME, affine_lengths)   \
-    SUITE(NAME, affine_long_rows) \
-    SUITE(NAME, affine_dtypes)    \
-    SUITE(NAME, affine_layouts)   \
-    SUITE(NAME, affine_ragged)
-#define AFFINE_TESTS(NAME)                                                                  \
-    TEST(NAME##_affine_lengths), TEST(NAME##_affine_long_rows), TEST(NAME##_affine_dtypes), \
-        TEST(NAME##_affine_layouts), TEST(NAME##_affine_ragged),
-
-/* The ways of choosing a path: the best for the rows; every path that can take them; what other devices choose. */
-#define GPUS(X)        X(cuda) X(paths) X(capability)
-#define DRIVERS(X)     X(cpu) GPUS(X)
-#define ARITHMETICS(X) X(cpu_build) GPUS(X) X(together)
-#define AFFINES(X)     X(cpu) GPUS(X) X(together)
+#define AFFINE_SUITES(X, GROUP) \
+    X(GROUP, affine_lengths)    \
+    X(GROUP, affine_long_rows)  \
+    X(GROUP, affine_dtypes)     \
+    X(GROUP, affine_layouts)    \
+    X(GROUP, affine_ragged)
 
 /* Suites on the ways in which small scans of a shared launch can differ, besides arithmetic. */
-#define TOGETHER_SUITES(NAME)         \
-    SUITE(NAME, lengths)              \
-    SUITE(NAME, rows_between_headers) \
-    SUITE(NAME, layouts)              \
-    SUITE(NAME, dtype_layouts)        \
-    SUITE(NAME, short_rows)           \
-    SUITE(NAME, small)
-#define TOGETHER_TESTS(NAME)                                                                                   \
-    TEST(NAME##_lengths), TEST(NAME##_rows_between_headers), TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), \
-        TEST(NAME##_short_rows), TEST(NAME##_small),
-
-DRIVERS(DRIVER_SUITES)
-ARITHMETICS(ARITHMETIC_SUITES)
-AFFINES(AFFINE_SUITES)
-TOGETHER_SUITES(together)
+#define TOGETHER_SUITES(X, GROUP)  \
+    X(GROUP, lengths)              \
+    X(GROUP, rows_between_headers) \
+    X(GROUP, layouts)              \
+    X(GROUP, dtype_layouts)        \
+    X(GROUP, short_rows)           \
+    X(GROUP, small)
 
 /* Suites on the properties by which the kernels of a GPU divide their work. */
-#define GPU_SUITES(NAME)      \
-    SUITE(NAME, small)        \
-    SUITE(NAME, columns)      \
-    SUITE(NAME, few_columns)  \
-    SUITE(NAME, ragged_small) \
-    SUITE(NAME, many_rows)    \
-    SUITE(NAME, even_rows)    \
-    SUITE(NAME, longer_rows)
-#define GPU_TESTS(NAME)                                                                            \
-    TEST(NAME##_small), TEST(NAME##_columns), TEST(NAME##_few_columns), TEST(NAME##_ragged_small), \
-        TEST(NAME##_many_rows), TEST(NAME##_even_rows), TEST(NAME##_longer_rows),
+#define GPU_SUITES(X, GROUP) \
+    X(GROUP, small)          \
+    X(GROUP, columns)        \
+    X(GROUP, few_columns)    \
+    X(GROUP, ragged_small)   \
+    X(GROUP, many_rows)      \
+    X(GROUP, even_rows)      \
+    X(GROUP, longer_rows)
 
-GPUS(GPU_SUITES)
+/* The ways of choosing a path: the best for the rows; every path that can take them; what other devices choose. */
+#define GPUS(SUITES, X) SUITES(X, cuda) SUITES(X, paths) SUITES(X, capability)
+// clang-format off
+#define GROUPS(X)                                                                                \
+    DRIVER_SUITES(X, cpu)           GPUS(DRIVER_SUITES, X)                                       \
+    ARITHMETIC_SUITES(X, cpu_build) GPUS(ARITHMETIC_SUITES, X)  ARITHMETIC_SUITES(X, together)   \
+    AFFINE_SUITES(X, cpu)           GPUS(AFFINE_SUITES, X)      AFFINE_SUITES(X, together)       \
+                                    GPUS(GPU_SUITES, X)         TOGETHER_SUITES(X, together)
+// clang-format on
+#define LISTED(GROUP, SUITE) TEST(GROUP##_##SUITE),
+
+GROUPS(SUITE)
 
 static void cuda_longer_rows_at_once(void)
 {
@@ -798,9 +781,8 @@ static void cuda_ragged_at_once(void)
     suite_run("streams", ragged_small);
 }
 
-static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS)
-                                        TOGETHER_TESTS(together) GPUS(GPU_TESTS) TEST(cuda_columns_at_once),
-                                    TEST(cuda_ragged_at_once), TEST(cuda_longer_rows_at_once), TEST_END};
+static const struct test tests[] = {GROUPS(LISTED) TEST(cuda_columns_at_once), TEST(cuda_ragged_at_once),
+                                    TEST(cuda_longer_rows_at_once), TEST_END};
 
 int main(int argc, char **argv)
 {

@@ -650,18 +650,25 @@ static void whoever_goes_on_is_not_waited_for(void)
     end();
 }
 
-/* A connection whose ring had the loop sleep ends, and its memory goes back. */
-static void rings_at_which_the_loop_sleeps_end(void)
+/* Gives a client rings, and returns the program's end of them. */
+static struct rings *rings_of(struct client *client)
 {
     struct rings *rings, *own;
     int fd;
-    begin();
-    int bad = client_greet(), good = client_greet();
-    struct client *client = rig.service.clients->next;
     CHECK_EQ(rings_create(&rings, &fd), 0);
     client_use_rings(client, rings);
     CHECK_EQ(rings_attach(fd, &own), 0);
     close(fd);
+    return own;
+}
+
+/* A connection whose ring had the loop sleep ends, and its memory goes back. */
+static void rings_at_which_the_loop_sleeps_end(void)
+{
+    begin();
+    int bad = client_greet(), good = client_greet();
+    struct client *client = rig.service.clients->next;
+    struct rings *own = rings_of(client);
     CHECK_EQ(rings_announce(own, sizeof PING - 1), 0);
     client_send(bad, PING, sizeof PING - 1);
     rig.step_us = LIMIT_SLEPT_MS * 1000;
@@ -684,16 +691,11 @@ static void rings_at_which_the_loop_sleeps_end(void)
  * to its socket after so many looks. */
 static void rings_are_looked_at(void)
 {
-    struct rings *rings, *own;
-    int fd;
     begin();
     int bell = client_greet();
     struct client *client = rig.service.clients;
     const struct peer *peer = client->peer;
-    CHECK_EQ(rings_create(&rings, &fd), 0);
-    client_use_rings(client, rings);
-    CHECK_EQ(rings_attach(fd, &own), 0);
-    close(fd);
+    struct rings *own = rings_of(client);
     CHECK_EQ(rings_announce(own, sizeof PING - 1), 0);
     client_send(bell, PING, sizeof PING - 1);
     rounds(4);
@@ -712,16 +714,11 @@ static void rings_are_looked_at(void)
 /* A client that sleeps with many jobs under way is woken for several answers at once, and in time. */
 static void whoever_sleeps_is_woken_for_several_answers(void)
 {
-    struct rings *rings, *own;
     uint8_t bytes[KIB(1)];
-    int fd;
     begin();
     int asleep = client_greet();
     struct client *client = rig.service.clients;
-    CHECK_EQ(rings_create(&rings, &fd), 0);
-    client_use_rings(client, rings);
-    CHECK_EQ(rings_attach(fd, &own), 0);
-    close(fd);
+    struct rings *own = rings_of(client);
     for (uint64_t jobs = LIMIT_GATHER_JOBS - 1; jobs <= LIMIT_GATHER_JOBS; jobs++) {
         rig.now_us += LIMIT_GATHER_ASLEEP_US;
         CHECK_EQ(rings_announce(own, sizeof PING - 1), 0);

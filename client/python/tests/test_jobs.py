@@ -3,6 +3,7 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 import gc
 import os
 import pickle
@@ -418,14 +419,20 @@ class MemoryQuota(OnCpu):
 class DeviceMemory(OnCpu):
     options = (*ON_CPU, "--device-memory", "8M")
 
+    @contextlib.contextmanager
+    def waiting(self, shape, dtype="f8", client=None):
+        """The future of an array that waits for memory."""
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            array = pool.submit(scand.device_empty, shape, dtype, client=client)
+            with self.assertRaises(concurrent.futures.TimeoutError):
+                array.result(0.2)
+            yield array
+
     def test_what_others_give_back_is_waited_for(self):
         client = scand.Client(patience_s=60)
         self.addCleanup(client.close)
         first = scand.device_empty((6, 1 << 18), "f4")
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            second = pool.submit(scand.device_empty, (6, 1 << 18), "f4", client=client)
-            with self.assertRaises(concurrent.futures.TimeoutError):
-                second.result(0.2)
+        with self.waiting((6, 1 << 18), "f4", client=client) as second:
             del first
             scand.trim()
             self.assertEqual(second.result(60).shape, (6, 1 << 18))
@@ -437,10 +444,7 @@ class DeviceMemory(OnCpu):
         client = scand.Client(patience_s=20)
         self.addCleanup(client.close)
         first = scand.device_empty((6, 1 << 18), "f4")
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            second = pool.submit(scand.device_empty, (6, 1 << 18), "f4", client=client)
-            with self.assertRaises(concurrent.futures.TimeoutError):
-                second.result(0.2)
+        with self.waiting((6, 1 << 18), "f4", client=client) as second:
             del first
             scand.trim()
             memory = weakref.ref(second.result(60).memory)
@@ -458,10 +462,7 @@ class DeviceMemory(OnCpu):
         client = scand.Client(patience_s=20)
         self.addCleanup(client.close)
         kept = [scand.device_empty((6, 1 << 18), "f4"), scand.device_empty(9)]
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            second = pool.submit(scand.device_empty, 9, client=client)
-            with self.assertRaises(concurrent.futures.TimeoutError):
-                second.result(0.2)
+        with self.waiting(9, client=client) as second:
             scand.trim()
             self.assertFalse(second.done())
             kept.clear()
@@ -474,10 +475,7 @@ class DeviceMemory(OnCpu):
         client = scand.Client(patience_s=20)
         self.addCleanup(client.close)
         first = scand.device_empty((6, 1 << 18), "f4", client=client)
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            second = pool.submit(scand.device_empty, (6, 1 << 18), "f4", client=client)
-            with self.assertRaises(concurrent.futures.TimeoutError):
-                second.result(0.2)
+        with self.waiting((6, 1 << 18), "f4", client=client) as second:
             self.same(scand.cumsum(np.ones(9), client=client), np.arange(1.0, 10))
             self.assertFalse(second.done())
             del first
