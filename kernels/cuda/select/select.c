@@ -177,11 +177,11 @@ static const struct row {
      * Affine with one coefficient, both passes 0.46 / 0.32 / 0.18, as AFFINE 0.07. */
     PATH(COLUMNS_DIRECT,               0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* Rows of 10,000 samples 0.97 / 0.96 / 0.82, of 10,007 after headers 0.94 / 0.91 / 0.76. On 7.5 there is shared memory for 29 warps, which
+    /* Rows of 10,000 samples 0.97 / 0.96 / 0.90, of 10,007 after headers 0.94 / 0.91 / 0.76. On 7.5 there is shared memory for 29 warps, which
      * need 2,176 bytes each. */
     PATH(BLOCK_PER_ROW,                0,             14848,  16384,  16384,  16384,  16384,  16384,  16384),
 
-    /* f16 of 10,000 samples 0.92 / 0.70, bf16 0.92 / 0.68; as ANY_LAYOUT_PREFETCH 0.74 / 0.54, 0.73 / 0.51. */
+    /* f16 of 10,000 samples 0.98 / 0.765, bf16 0.96 / 0.71 (even_rows); as ANY_LAYOUT_PREFETCH 0.74 / 0.54, 0.73 / 0.51. */
     PATH(BLOCK_PER_ROW_SHORT,          0,             16384,  16384,  16384,  16384,  16384,  16384,  16384),
 
     /* Rows of 300 samples: maxima 0.665, i32 0.64, f64 0.78; as ANY_LAYOUT_PREFETCH 0.51, 0.46, 0.72. But f16 0.26 / 0.21 and, as BLOCK_PER_ROW_SHORT,
