@@ -295,6 +295,10 @@ class DeviceArray(Elsewhere):
             raise ValueError(f"shape: of the array's layout there is no view of shape {wanted}, and device arrays are not copied") from None
         return self._view(view)
 
+    def repeated(self, shape: tuple[int, ...]) -> DeviceArray:
+        """A view of this shape, as np.broadcast_to() makes it."""
+        return self._view(np.broadcast_to(self._array, shape))
+
     def like(self, shape: tuple[int, ...], dtype: np.dtype[Any], client: Any) -> DeviceArray:
         """A new C-ordered array in the device's memory."""
         return device_allocate(shape, dtype, client)

@@ -156,7 +156,7 @@ def _request(
         )
     coefficients, factor = None, None
     if coefficient is not None and np.ndim(coefficient):
-        coefficients = coefficient
+        coefficients = wrapped(coefficient)
     elif coefficient is not None:
         if np.iscomplexobj(coefficient):
             raise TypeError(f"coefficient: {coefficient!r} is complex; take a real number, or lfilter, which has complex ones")
@@ -204,12 +204,12 @@ def _of_arrays(request: Request) -> Request:
 
 
 def _user(request: Request, client: Optional[Client]) -> Client:
-    """The client that is asked for, or whose memory the samples are in, or the one of this process."""
+    """The client that is asked for, or whose memory the samples or operands are in, or the one of this process."""
     if client is not None and not isinstance(client, Client):
         raise TypeError(f"client: {client!r} is no client; take one, scand.Client(socket)")
-    if client is None and isinstance(request.x, Elsewhere):
-        client = request.x.client
-    return client or default_client()
+    arrays = (request.x, request.coefficients, *(own.array for own in request.operands))
+    clients = (array.client for array in arrays if client is None and isinstance(array, Elsewhere))
+    return client or next(filter(None, clients), None) or default_client()
 
 
 def _submitted(request: Request, client: Optional[Client]) -> Job:
@@ -426,7 +426,9 @@ def _split(chain: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[Step, 
         )))
         for name, canonical in names.items():
             if canonical in known:
-                operands.append(StepOperand(at, canonical, known[canonical], np.atleast_1d(parameters[name])))
+                given = wrapped(parameters[name])
+                array = np.atleast_1d(given) if not isinstance(given, Elsewhere) else given if given.shape else given.reshape(1)
+                operands.append(StepOperand(at, canonical, known[canonical], array))
     return tuple(steps), tuple(operands)
 
 

@@ -80,6 +80,10 @@ class Elsewhere:
         """A new C-ordered array in such memory."""
         raise NotImplementedError
 
+    def repeated(self, shape: tuple[int, ...]) -> Elsewhere:
+        """A view of this shape, as np.broadcast_to() makes it."""
+        raise NotImplementedError
+
     def synchronize(self) -> None:
         """Waits for what the program itself does with the memory."""
 

@@ -79,6 +79,11 @@ class Shared(NamedTuple):
     def piece(self, slices: Slices) -> Shared:
         return _shared(self.array[slices]) if slices else self
 
+    def repeated(self, shape: tuple[int, ...]) -> Shared:
+        """The array broadcast to this shape."""
+        array = self.array
+        return Shared(array.repeated(shape) if isinstance(array, Elsewhere) else np.broadcast_to(array, shape), self.place)
+
 
 def _shared(array: AnyArray) -> Shared:
     """The array, or a copy in shared memory."""
@@ -86,6 +91,15 @@ def _shared(array: AnyArray) -> Shared:
     place = place_of(own)
     assert place is not None
     return Shared(own, place)
+
+
+def _readable(name: str, given: ArrayLike, dtype: Dtype) -> Shared:
+    """An operand of this dtype: the array where it lies in a device's memory, else shared memory that has it."""
+    if not isinstance(given, Elsewhere):
+        return _shared(converted(name, given, dtype))
+    if given.dtype != dtype:
+        raise TypeError(f"{name}: an array in a device's memory is not converted from {given.dtype}, and jobs take {dtype} here; get() a copy")
+    return Shared(given, given.place)
 
 
 class Scheme(NamedTuple):
@@ -184,7 +198,7 @@ class Plan:
         self.reads_from: Optional[AnyArray] = None  # shared memory of which a copy is made
         self._check_out()
         self._place()
-        for array in (given, out):
+        for array in (given, out, request.coefficients, *(own.array for own in self.operands)):
             if isinstance(array, Elsewhere):
                 array.synchronize()
 
@@ -243,6 +257,8 @@ class Plan:
             direct = [shared.array for shared in (source, target, coefficients) if shared is not None]
             if direct and not self._fits(direct):
                 source = target = None
+                if coefficients and isinstance(coefficients.array, Elsewhere):
+                    raise ValueError(f"coefficient: in a device's memory it may have {RANK_MOST} dimensions; get() a copy")
                 coefficients = coefficients and _shared(np.ascontiguousarray(coefficients.array))
         if source is not None and target is not None and not may_share(*source, *target):
             source = None
@@ -280,9 +296,9 @@ class Plan:
             raise TypeError("coefficient: one for each sample goes with real numbers of NumPy's dtypes; take one number")
         floats = samples.kind == "f" and samples.itemsize < 8 or is_small(samples)
         kind = np.dtype(np.float32) if floats else samples.newbyteorder("=")
-        own = _shared(converted("coefficient", self.request.coefficients, kind))
+        own = _readable("coefficient", self.request.coefficients, kind)
         try:
-            return Shared(np.broadcast_to(own.array, self.given.shape), own.place)
+            return own.repeated(self.given.shape)
         except ValueError:
             raise ValueError(f"coefficient: its shape {own.array.shape} does not fit that of x, {self.given.shape}") from None
 
@@ -361,16 +377,16 @@ class Plan:
             raise TypeError(f"{own.field}: there are no samples of {dtype}; take another dtype")
         array = own.array
         if own.about.follows == "rows" and array.ndim == len(shape) - 1:
-            array = np.expand_dims(array, self.scheme.axis)
+            array = array[(*(slice(None),) * self.scheme.axis, None)]
         if own.written and array.shape != shape:
             raise ValueError(f"{own.field}: its shape is {own.array.shape}, that of what is written {shape}")
         place = place_of(array) if array.size and array.dtype == dtype else None
         if own.written and place is None:
             made = Shared(*allocate(shape, dtype))
             return own, made, made.array.reshape(own.array.shape)
-        shared = Shared(array, place) if place is not None else _shared(converted(own.field, array, dtype))
+        shared = Shared(array, place) if place is not None else _readable(own.field, array, dtype)
         try:
-            return own, Shared(np.broadcast_to(shared.array, shape) if not own.written else shared.array, shared.place), None
+            return own, shared if own.written else shared.repeated(shape), None
         except ValueError:
             raise ValueError(f"{own.field}: its shape {own.array.shape} does not fit {shape}") from None
 

@@ -115,6 +115,36 @@ class Device(PackageTest):
             self.assertIs(scand.cumsum(x, out=out), out)
             self.same(scand.cumsum(out).get(), np.cumsum(np.cumsum(x, -1), -1))
 
+    def test_operands(self):
+        """Operands are read, and written, in the memory of the device, beside samples that are there or are not."""
+        x, y = (whole_numbers((4, 30), "f4", seed=seed) for seed in (1, 2))
+        there = scand.device_array(y)
+        for samples in (x, scand.device_array(x)):
+            results = lambda made: made.get() if isinstance(made, scand.DeviceArray) else made
+            for other, same in ((there, y), (there[0], y[0]), (there[:, :1], y[:, :1]), (there[::-1, ::-1], y[::-1, ::-1])):
+                self.same(results(scand.run(samples, [("map", {"op": "mul", "other": other})])), x * same)
+            self.same(results(scand.run(samples, [("dot", {"other": there})])), (x * y).sum(1))
+            self.same(results(scand.run(samples, [("dot", {"other": there})], axis=None)), np.asarray((x * y).sum()))
+            self.same(results(scand.run(samples, [("dot", {"other": there})], axis=(1, 0))), np.asarray((x * y).sum()))
+            self.same(results(scand.run(samples, [("convolve", {"filter": there[0, :1][0]})])), x * y[0, 0])
+            self.same(results(scand.scan(samples, op="affine", coefficient=there)), scand.scan(x, op="affine", coefficient=y))
+            counts, found = scand.device_empty((4, 3), "i4"), np.empty((4, 3), "i4")
+            for fold in (counts, found):
+                scand.run(samples, [("stack", {"bins": 3, "index": scand.device_array(np.arange(30, dtype="i4") % 3), "fold": fold})])
+            self.same(counts.get(), found)
+
+    def test_operands_are_not_converted(self):
+        x, there = whole_numbers((4, 30)), scand.device_array(whole_numbers((4, 30), "f4"))
+        for call, error, text in (
+            (lambda: scand.run(x, [("dot", {"other": there})]), TypeError, r"^steps\[0\].other: .* not converted from float32, and .* float64"),
+            (lambda: scand.scan(x, op="affine", coefficient=there), TypeError, "^coefficient: .* not converted from float32"),
+            (lambda: scand.run(there, [("dot", {"other": there[:, :7]})]), ValueError, r"^steps\[0\].other: its shape \(4, 7\) does not fit"),
+            (lambda: scand.scan(there, op="affine", coefficient=there[:, :7]), ValueError, r"^coefficient: its shape \(4, 7\) does not fit"),
+            (lambda: scand.scan(there[0], offsets=scand.device_array(np.arange(2))), TypeError, "get\\(\\) copies it"),
+        ):
+            with self.assertRaisesRegex(error, text):
+                call()
+
     def test_large_ordinary_arrays(self):
         x = whole_numbers((1031, 2049), "f4")
         self.same(scand.cumsum(x, out=scand.device_empty(x.shape, "f4")).get(), np.cumsum(x, -1, "f8").astype("f4"))
@@ -195,6 +225,7 @@ class Device(PackageTest):
         with scand.Client(self.daemon.socket) as client:
             x = scand.device_array(np.ones(10), client=client)
             self.assertEqual(scand.reduce(x).get(), 10)  # by the client that has it
+            self.assertEqual(scand.run(np.ones(10), [("dot", {"other": x})]), 10)
             with self.assertRaisesRegex(scand.UnsupportedError, "^the array is of another client"):
                 scand.reduce(x, client=scand.default_client())
 
