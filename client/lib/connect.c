@@ -134,13 +134,13 @@ int scand_connect_with(const struct scand_options *options, const char *path, co
     struct error error = {.code = 0};
     struct scand *daemon = session_create(options ? options : &options_default, name, &error);
     if (!daemon)
-        return connect_failed(error.code, error.message);
+        return connect_failed(error.code, &error);
     int code = session_begin(daemon, path);
     if (code == 0) {
         *out = daemon;
         return SCAND_OK;
     }
-    int status = connect_failed(code, session_error(daemon)->message);
+    int status = connect_failed(code, session_error(daemon));
     scand_disconnect(daemon);
     return status;
 }
@@ -182,11 +182,6 @@ void scand_forget(void)
 const char *scand_message(const struct scand *daemon)
 {
     return session_error(daemon)->message;
-}
-
-uint32_t scand_retry_ms(const struct scand *daemon)
-{
-    return session_error(daemon)->retry_ms;
 }
 
 int scand_is_local(const struct scand *daemon)

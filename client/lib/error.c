@@ -14,17 +14,22 @@ struct failure {
 static _Thread_local struct failure failures[ERROR_SESSIONS];
 static _Thread_local unsigned next_failure;
 
-static _Thread_local char connect_message[LIMIT_ERROR_BYTES];
+static _Thread_local struct error connect_error;
 
-int connect_failed(int code, const char *message)
+int connect_failed(int code, const struct error *error)
 {
-    snprintf(connect_message, sizeof connect_message, "%s", message);
+    connect_error = *error;
     return (int)status_from_errno(code == -EPIPE ? -ECONNREFUSED : code);
 }
 
 const char *scand_connect_message(void)
 {
-    return connect_message;
+    return connect_error.message;
+}
+
+uint32_t scand_retry_ms(const struct scand *daemon)
+{
+    return daemon ? session_error(daemon)->retry_ms : connect_error.retry_ms;
 }
 
 struct error *session_error(const struct scand *daemon)

@@ -323,8 +323,9 @@ void process_bury(struct scand_buffer *buffer);
 void process_unbury(struct scand_buffer *buffer);
 
 /* error.c */
-/* Explains to scand_connect_message why there is no connection, or no options. Returns the status. */
-int connect_failed(int code, const char *message);
+/* Explains to scand_connect_message and scand_retry_ms why there is no connection, or no options. Returns the status.
+ */
+int connect_failed(int code, const struct error *error);
 /* The last error of this thread in this session; the caller's until the thread's next call. */
 struct error *session_error(const struct scand *daemon);
 int session_fail(struct scand *daemon, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -26,7 +26,7 @@ int scand_options_create(struct scand_options **out)
     struct scand_options *options = malloc(sizeof *options);
     struct error error;
     if (!options)
-        return connect_failed(error_set(&error, -ENOMEM, "out of memory for options"), error.message);
+        return connect_failed(error_set(&error, -ENOMEM, "out of memory for options"), &error);
     *options = options_default;
     *out = options;
     return SCAND_OK;
@@ -44,7 +44,7 @@ static int option_unknown(const char *name)
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", list[i].name);
     int code = error_set(&error, -EINVAL, "there is no option \"%.64s\": there are %s", name, names);
-    return connect_failed(code, error.message);
+    return connect_failed(code, &error);
 }
 
 int scand_options_set(struct scand_options *options, const char *name, int64_t value)
@@ -57,7 +57,7 @@ int scand_options_set(struct scand_options *options, const char *name, int64_t v
         if (value < 0 || value > option->most)
             return connect_failed(error_set(&error, -EINVAL, "%s is %" PRId64 ": 0 to %" PRId64 " are allowed", name,
                                             value, option->most),
-                                  error.message);
+                                  &error);
         *(uint32_t *)((char *)options + option->offset) = (uint32_t)value;
         return SCAND_OK;
     }

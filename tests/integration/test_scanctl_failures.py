@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -310,6 +311,19 @@ class Failures(ScanctlTest):
         path = self.write("in.raw", bytes(400))
         text = 'quota "jobs" is 0; wait until more is allowed, or ask whoever runs the daemon'
         self.fail_with(77, text, "scan", path, "-o", self.out, "--shape", "10,10", socket_path=daemon.socket)
+
+    def test_no_connections_at_all(self):
+        """A user who may have none is told so by each command, with the code of what makes no sense to try again."""
+        path = self.write("scand.conf", b"[quota]\nconnections = 1\n")
+        daemon = Daemon("--config", path)
+        self.addCleanup(daemon.stop)
+        self.succeed("ping", socket_path=daemon.socket)
+        self.write("scand.conf", b"[quota]\nconnections = 0\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + scanctl_rig.TIMEOUT_S
+        while "settings were read again" not in daemon.log_text() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.fail_with(77, 'connect: user .* its quota "connections" is 0; .*ask whoever runs the daemon', "ping", socket_path=daemon.socket)
 
 
 class Losses(ScanctlTest):

@@ -65,10 +65,15 @@ static void test_connect_fails(void)
     fake.fail_code = -EPROTONOSUPPORT;
     CHECK_EQ(scand_connect(fake.path, "test", &none), SCAND_VERSION);
     CHECK_CONTAINS(scand_connect_message(), "planned failure");
+    CHECK_EQ(scand_retry_ms(NULL), 0);
+    fake.fail_code = -EAGAIN;
+    CHECK_EQ(scand_connect(fake.path, "test", &none), SCAND_BUSY);
+    CHECK_EQ(scand_retry_ms(NULL), 70);
     fake.fail_on = FAKE_NONE;
     fake.version = PROTOCOL_VERSION + 1;
     CHECK_EQ(scand_connect(fake.path, "test", &none), SCAND_VERSION);
     CHECK_CONTAINS(scand_connect_message(), "version 2");
+    CHECK_EQ(scand_retry_ms(NULL), 0);
     CHECK(none == NULL);
     rig_end();
 }

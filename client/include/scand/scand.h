@@ -348,7 +348,7 @@ void scand_forget(void);
 const char *scand_message(const struct scand *daemon);
 /* Milliseconds after which a call that was SCAND_BUSY or SCAND_QUOTA makes sense again. 0 where that is unknown, and
  * where it makes no sense: it asks for more than the user may ever have, or this connection has what it may have. Of
- * the call that scand_message is about. */
+ * the call that scand_message is about; NULL: that scand_connect_message is about. */
 uint32_t scand_retry_ms(const struct scand *daemon);
 
 const char *scand_version(void); /* version of this library: "0.1.0" */

@@ -96,7 +96,9 @@ def _connected(socket: Optional[str], name: Optional[str], patience_s: float, sm
         )
         lib.scand_options_destroy(options[0])
     if status:
-        raise error_of(status, string(lib.scand_connect_message()))
+        error = error_of(status, string(lib.scand_connect_message()))
+        never = status == lib.SCAND_QUOTA and not lib.scand_retry_ms(ffi.NULL)
+        raise ForbiddenError(str(error), error.status) if never else error
     return out[0]
 
 

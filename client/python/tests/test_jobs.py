@@ -514,6 +514,15 @@ class Drain(unittest.TestCase):
 class Quota(OnCpu):
     options = (*ON_CPU, "--quota-jobs", "2")
 
+    def test_connections(self):
+        for most, error in (1, scand.BusyError), (0, scand.ForbiddenError):
+            with Daemon(*ON_CPU, "--quota-connections", str(most)) as daemon, scand.Client(daemon.socket) as first:
+                if most:
+                    self.same(scand.cumsum(np.ones(3), client=first), np.arange(1.0, 4))
+                with scand.Client(daemon.socket) as second, self.assertRaisesRegex(error, 'its quota "connections" is ') as refused:
+                    scand.cumsum(np.ones(3), client=second)
+                self.assertEqual(type(refused.exception), error)
+
     def test_busy_is_waited_for(self):
         x = whole_numbers((2000, 4000), "f4")
         self.same(scand.cumsum(x), np.cumsum(x, -1, dtype="f8").astype("f4"))

@@ -31,7 +31,7 @@ static int open_with(const char *socket_path, enum scand_local local, bool patie
             status = scand_connect_with(options, socket_path, "scanctl", daemon);
         scand_options_destroy(options);
     }
-    return status ? fail(error, scand_status_exit_code(status), "%s", scand_connect_message()) : 0;
+    return status ? fail(error, remote_exit_code(NULL, status), "%s", scand_connect_message()) : 0;
 }
 
 int remote_open(const char *socket_path, struct scand **daemon, struct error *error)
