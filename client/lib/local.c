@@ -2,6 +2,7 @@
  * or opened when it is needed. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "client/lib/internal.h"
 
@@ -59,18 +61,30 @@ static void *library_open_beside(void)
     return (size_t)length < sizeof path ? library_open_at(path) : NULL;
 }
 
+/* Explains why the library could not be opened; dlopen itself tells a text alone. */
+static void library_refused(struct scand *daemon)
+{
+    const char *why = dlerror();
+    const int spare = fcntl(daemon->wake, F_DUPFD_CLOEXEC, 0), code = spare < 0 ? errno : 0;
+    if (code)
+        session_fail(daemon, -EBADF, "cannot compute in this process, for which " LIBRARY " is opened: %s%s",
+                     strerror(code), errno_advice(code));
+    else
+        session_fail(daemon, -ECONNREFUSED,
+                     "cannot compute in this process, for which " LIBRARY " is needed (%.200s): " INSTALL,
+                     why ? why : "it has no scand_local_library");
+    if (spare >= 0)
+        close(spare);
+}
+
 static const struct local_library *library_open(struct scand *daemon)
 {
     void *handle = library_open_beside();
     if (!handle)
         handle = library_open_at(LIBRARY);
     const struct local_library *library = handle ? dlsym(handle, "scand_local_library") : NULL;
-    if (!library) {
-        const char *why = dlerror();
-        session_fail(daemon, -ECONNREFUSED,
-                     "cannot compute in this process, for which " LIBRARY " is needed (%.200s): " INSTALL,
-                     why ? why : "it has no scand_local_library");
-    }
+    if (!library)
+        library_refused(daemon);
     return library;
 }
 

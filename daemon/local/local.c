@@ -370,6 +370,7 @@ static int pool_begin(struct local *self)
     if (r)
         return r;
     pool_limit_files(&self->pool, file_limit() / 4);
+    self->pool.of_program = true;
     return 0;
 }
 

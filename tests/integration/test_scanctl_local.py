@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """scanctl without a daemon: the same files as with one, and who is told of it. scanctl_rig.py says how to call it."""
 
+import functools
 import os
 import random
+import resource
 import subprocess
 
 import scanctl_rig
@@ -26,14 +28,14 @@ class Local(ScanctlTest):
         values = [f32(generator.random() - 0.25) for _ in range(self.SHAPE[0] * self.SHAPE[1])]
         self.npy = self.write("in.npy", npy_header(self.SHAPE) + packed(values))
 
-    def run_alone(self, *words, fallback=None):
+    def run_alone(self, *words, fallback=None, **options):
         """Runs scanctl where no daemon is."""
         environment = {name: value for name, value in os.environ.items() if name != "SCAND_FALLBACK"}
         environment["SCAND_SOCKET"] = self.path("no-daemon")
         if fallback is not None:
             environment["SCAND_FALLBACK"] = fallback
         command = [scanctl_rig.ARGUMENTS.scanctl, *words]
-        return subprocess.run(command, capture_output=True, timeout=120, env=environment)
+        return subprocess.run(command, capture_output=True, timeout=120, env=environment, **options)
 
     def check_alone(self, stderr, *words, fallback=None):
         result = self.run_alone(*words, fallback=fallback)
@@ -79,6 +81,20 @@ class Local(ScanctlTest):
             result = self.run_alone(*words, fallback=fallback)
             self.assertEqual(result.returncode, code, result.stderr)
             self.assertIn(message, result.stderr)
+
+    def test_too_many_files(self):
+        """A limit of open files is named wherever it stops scanctl, and nobody is sent to install a library that is there."""
+        words, refused = ("scan", self.npy, "-o", self.path("limited.npy")), 0
+        for files in range(4, 20):
+            limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (files, files))
+            for given, fallback in (("--local", *words), None), (words, "cpu"):
+                result = self.run_alone(*given, fallback=fallback, preexec_fn=limit)
+                if result.returncode and not result.stderr.startswith(b"/"):  # as of the loader, before scanctl begins
+                    refused += 1
+                    self.assertRegex(result.stderr, b"scanctl: .*[Tt]oo many open files.*ulimit -n")
+                    self.assertNotIn(b"install", result.stderr)
+        self.assertGreater(refused, 3)
+        self.assertEqual(result.returncode, 0)
 
 
 if __name__ == "__main__":

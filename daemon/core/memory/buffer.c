@@ -209,6 +209,8 @@ static int prepare_pool(struct buffer *buffer, struct pool *pool, struct error *
         int r = pool_renew(pool, &buffer->run, buffer->user->uid);
         if (r > 0)
             return PREPARE_MORE;
+        if (pool->of_program && (r == -EMFILE || r == -ENFILE))
+            return error_set(error, -EBADF, "buffer.create: %s%s", strerror(-r), errno_advice(-r));
         if (r == -EMFILE || r == -ENFILE)
             return error_set(
                 error, -EAGAIN,

@@ -85,6 +85,7 @@ struct pool {
     struct stock bytes, files;               /* memory of the pool, and small segments (LIMIT_POOL_FILES), in use */
     struct page_budget page_budget;          /* for pages of imported memory */
     unsigned filling;                        /* segments that pool_fill_begin has taken */
+    bool of_program;                         /* the process is the client's own: nobody else may close files in it */
 };
 
 /* A run of segments that make a buffer. */
