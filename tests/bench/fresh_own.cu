@@ -54,7 +54,7 @@ static cudaError_t own_job(own *self)
     return error ? error : cudaDeviceSynchronize();
 }
 
-int fresh_own(int, char **)
+extern "C" int fresh_own(int, char **)
 {
     static own self;
     cudaError_t error = own_init(&self);

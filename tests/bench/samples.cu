@@ -28,7 +28,7 @@ static __global__ void noise_kernel(char *region, enum scand_dtype dtype, uint32
     }
 }
 
-int samples_noise(void *region, enum scand_dtype dtype, uint64_t count)
+extern "C" int samples_noise(void *region, enum scand_dtype dtype, uint64_t count)
 {
     noise_kernel<<<GRID, THREADS>>>((char *)region, dtype, codec_bytes(dtype), count);
     return cudaGetLastError();
@@ -45,7 +45,7 @@ static __global__ void compare_kernel(const uint32_t *a, const uint32_t *b, uint
         differing = 1;
 }
 
-int samples_compare(const void *a, const void *b, uint64_t bytes, bool *same)
+extern "C" int samples_compare(const void *a, const void *b, uint64_t bytes, bool *same)
 {
     unsigned found = 0;
     cudaError_t error = cudaMemcpyToSymbol(differing, &found, sizeof(found));
@@ -98,8 +98,8 @@ static const double *reader_read(struct exact_source *source, uint64_t row, uint
     return reader->host + (row - reader->row) * count;
 }
 
-int samples_reader_init(struct samples_reader *reader, const struct samples_side *side, uint64_t rows, uint64_t length,
-                        uint64_t row_step)
+extern "C" int samples_reader_init(struct samples_reader *reader, const struct samples_side *side, uint64_t rows,
+                                   uint64_t length, uint64_t row_step)
 {
     *reader = {{reader_read}, *side, rows, length, row_step};
     uint64_t room = rows * length < SAMPLES_AT_ONCE ? rows * length : SAMPLES_AT_ONCE;
@@ -111,7 +111,7 @@ int samples_reader_init(struct samples_reader *reader, const struct samples_side
     return error;
 }
 
-void samples_reader_finish(struct samples_reader *reader)
+extern "C" void samples_reader_finish(struct samples_reader *reader)
 {
     cudaFree(reader->device);
     cudaFreeHost(reader->host);

@@ -1,0 +1,27 @@
+# Makes one CUDA file of several, in the folder of this build: most take less time to compile than the headers of CUDA do. What they
+# include comes first; each is a namespace, and so are its macros. So what others call is extern "C".
+function(cuda_unit name) # files
+    foreach(file ${ARGN})
+        get_filename_component(file ${file} ABSOLUTE)
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+        file(STRINGS ${file} its_includes REGEX "^#include ")
+        file(STRINGS ${file} macros REGEX "^#define ")
+        file(RELATIVE_PATH file ${PROJECT_SOURCE_DIR} ${file})
+        get_filename_component(folder ${file} DIRECTORY)
+        list(TRANSFORM its_includes REPLACE "\"([^/]*)\"" "\"${folder}/\\1\"")
+        list(APPEND includes ${its_includes})
+        string(MAKE_C_IDENTIFIER ${file} namespace)
+        string(APPEND text "namespace of_${namespace} {\n")
+        set(ends "}\n")
+        foreach(macro ${macros})
+            string(REGEX REPLACE "^#define ([A-Za-z0-9_]+).*" "\\1" macro "${macro}")
+            string(APPEND text "#pragma push_macro(\"${macro}\")\n#undef ${macro}\n")
+            string(APPEND ends "#pragma pop_macro(\"${macro}\")\n")
+        endforeach()
+        string(APPEND text "#include \"${file}\"\n${ends}")
+    endforeach()
+    list(REMOVE_DUPLICATES includes)
+    list(SORT includes ORDER DESCENDING) # headers of CUDA before ours, which have macros
+    list(JOIN includes "\n" includes)
+    file(CONFIGURE OUTPUT ${name}.cu CONTENT "${includes}\n${text}" @ONLY)
+endfunction()
