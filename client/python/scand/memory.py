@@ -249,6 +249,7 @@ class Pool:
         self._blocks: tuple[Block, ...] = ()  # by address; replaced as a whole, since it is read without the lock
         # Spans given back while somebody had the lock, perhaps this thread, whose memory the collector tidied.
         self._returned: collections.deque[Span] = collections.deque()
+        self._retiring: collections.deque[Block] = collections.deque()  # and blocks, likewise
         # Small spans that are about to be taken again, by size. They count as used.
         self._bins: dict[int, list[Place]] = {}
         self.drops = 0
@@ -303,13 +304,19 @@ class Pool:
                 waiting.append(place)
                 return
         self._returned.append((block, place.offset, size))
-        if self._lock.acquire(blocking=False):  # else it is collected by whoever has the lock, or the next
+        self._try_to_collect()
+
+    def _try_to_collect(self) -> None:
+        if self._lock.acquire(blocking=False):  # else whoever has the lock collects, or the next
             try:
                 self._collect()
             finally:
                 self._lock.release()
 
     def _collect(self) -> None:
+        while self._retiring:
+            self._retiring.popleft().give_no_more()
+            self._empty_bins()
         while self._returned:
             block, offset, size = self._returned.popleft()
             block.give_back(offset, size)
@@ -339,10 +346,11 @@ class Pool:
                 self._returned.append((block, offset, size))  # type: ignore[arg-type]
 
     def retire(self, block: Block) -> None:
-        """Makes no more arrays there: the memory goes with the last that there is."""
-        with self._lock:
-            block.give_no_more()
-            self._empty_bins()
+        """Makes no more arrays where those are that the block has: its memory goes with the last of them. A client that
+        the collector ends retires blocks, too, also while this thread has the lock."""
+        block.retired = True  # from here on no span that comes back is given out again
+        self._retiring.append(block)
+        self._try_to_collect()
 
     def trim(self) -> None:
         with self._lock:

@@ -178,6 +178,29 @@ class Outliving(PackageTest):
         self.same(y, np.cumsum(np.arange(100)))
         self.same(scand.cumsum(y), np.cumsum(y))
 
+    def test_a_client_ends_while_memory_is_taken(self):
+        """With jobs under way, by the collector, which runs at any moment: here in the middle of making an array."""
+        take = memory.Block.take
+
+        def collect_and_take(block, size):
+            gc.collect()
+            return take(block, size)
+
+        client = scand.Client(self.daemon.socket)
+        client.itself = client
+        with unittest.mock.patch("scand.connection.Connection.submit", return_value=None):  # the daemon is busy
+            scand.submit(scand.empty(1000), client=client)
+        del client
+        ended = threading.Event()
+
+        def make():
+            with unittest.mock.patch("scand.memory.Block.take", collect_and_take):
+                scand.empty(100_000)
+            ended.set()
+
+        threading.Thread(target=make, daemon=True).start()
+        self.assertTrue(ended.wait(30))
+
     def test_daemon(self):
         with Daemon() as daemon:
             client = scand.Client(daemon.socket)
