@@ -89,7 +89,8 @@ def scan_dtypes(given: Dtype, op: str, asked: Optional[Dtype], chained: bool = F
 
 @functools.lru_cache(maxsize=256)
 def reduction_dtypes(given: Dtype, reduction: str, asked: Optional[Dtype], chained: bool = False) -> Dtypes:
-    if is_small(given) and not chained:
+    wraps = given.kind == "i" and asked is not None and asked.kind == "u" and reduction in ("sum", "min", "max")
+    if is_small(given) and not chained and not wraps:
         return _small_reduction_dtypes(given, reduction, asked)
     if reduction in ("sum", "min", "max"):
         return scan_dtypes(given, reduction, asked, chained)

@@ -68,6 +68,8 @@ def learn(plan: Plan) -> None:
     request, x = plan.request, plan.request.x
     if len(plan.parts) != 1 or type(x) is not np.ndarray or not request.is_plain():
         return
+    if plan.given.dtype != x.dtype:
+        return  # it is converted first, to bool
     part, source = plan.parts[0], place_of(x)
     if part.copies_out or (part.copies_in is None) == (source is None):
         return

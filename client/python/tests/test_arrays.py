@@ -29,6 +29,23 @@ class Cumsum(PackageTest):
                 x = whole_numbers((3, 40), name)
                 self.same(scand.cumsum(x), np.cumsum(x, -1))
 
+    def test_calls_like_earlier_ones(self):
+        """They convert as the first one does."""
+        for x in np.array([0.5, 0, 0.25, 0]), np.array([256, -256, 0, 1]):
+            for shared in x, scand.asarray(x):
+                for _ in range(3):
+                    self.same(scand.scan(shared, op="max", dtype=bool), np.ones(4, bool))
+                    self.same(scand.cumsum(shared, dtype=bool), np.ones(4, bool))
+
+    def test_small_integers_reduced_to_unsigned_ones(self):
+        """Samples are converted first, as larger ones and those of scans are."""
+        for name in "i1 >i2 i4 i8".split():
+            x = np.array([[2, -3, 1], [-1, -1, -1]], name)
+            for asked in "u1", "u4", ">u8":
+                for op, ufunc in (("sum", np.add), ("min", np.minimum), ("max", np.maximum)):
+                    for given in x, scand.asarray(x):
+                        np.testing.assert_array_equal(scand.reduce(given, op, dtype=asked), ufunc.reduce(x.astype(asked), -1, dtype=np.dtype(asked).type))
+
     def test_small_integers_lie_where_they_are(self):
         for name in "i1 u1 i2 u2 >i2 >u2".split():
             with self.subTest(name):
