@@ -353,10 +353,10 @@ class Client:
                 flight.handle = job
             left = left[len(jobs) :]
 
-    def leave_alone(self, array: AnyArray) -> None:
-        """Waits until no job writes to an array."""
+    def leave_alone(self, array: AnyArray, to_write: bool = False) -> None:
+        """Waits until no job writes to an array, nor reads one that is to be written."""
         with self._changed:
-            while any(_meet((array,), flight.writes) for flight in self._flights):
+            while any(_meet((array,), (*flight.writes, *(flight.reads if to_write else ()))) for flight in self._flights):
                 self._advance(LOOK_S)
 
     def _make_room(self, count: int) -> None:

@@ -152,6 +152,9 @@ class Job:
     def _finish(self, part: Part) -> None:
         """Copies results to where the program wants them, once, and while later parts are computed."""
         if part.copies_out:
+            if part.flight.status == 0:
+                for to, _ in part.copies_out:  # other jobs of the client may not be done with it
+                    self._client.leave_alone(to, to_write=True)
             with self._lock:
                 if part.copies_out and part.flight.status == 0:
                     part.after()

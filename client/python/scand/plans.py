@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -130,9 +130,9 @@ def scheme_of(
     return Scheme(dtypes, axis, target, (*before, *after) if reduces and not keepdims else target)
 
 
-def _joined(given: AnyArray, axes: Sequence[int]) -> tuple[AnyArray, tuple[int, ...]]:
+def _joined(given: AnyArray, axes: Sequence[int]) -> AnyArray:
     """The array with these axes as one, behind the others: its samples in the order of the array's own axes, a view
-    where there is one; and the array's shape with one element along each of them."""
+    where there is one."""
     joined = sorted(axis % given.ndim if -given.ndim <= axis < given.ndim else axis for axis in axes)
     for axis in joined:
         if not 0 <= axis < given.ndim:
@@ -141,8 +141,13 @@ def _joined(given: AnyArray, axes: Sequence[int]) -> tuple[AnyArray, tuple[int, 
         raise ValueError(f"axis: {tuple(axes)} names one of them twice")
     others = [axis for axis in range(given.ndim) if axis not in joined]
     shape = tuple(given.shape[axis] for axis in others)
-    rows = given.transpose(*others, *joined).reshape(*shape, math.prod(given.shape[axis] for axis in joined))
-    return rows, tuple(1 if axis in joined else extent for axis, extent in enumerate(given.shape))
+    return given.transpose(*others, *joined).reshape(*shape, math.prod(given.shape[axis] for axis in joined))
+
+
+def _reduced(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:
+    """The shape with one element along each of these axes."""
+    reduced = [axis % len(shape) for axis in axes]
+    return tuple(1 if axis in reduced else extent for axis, extent in enumerate(shape))
 
 
 class Plan:
@@ -159,20 +164,21 @@ class Plan:
         kept: Optional[tuple[int, ...]] = None
         axis = 0 if request.axis is None else request.axis
         if request.axis is None or given.ndim == 0:
-            given = given.reshape(-1)
+            given = self._rearranged(given, lambda array: array.reshape(-1))
         if not isinstance(axis, (int, np.integer)):
             if not isinstance(axis, Iterable) or not all(isinstance(each, (int, np.integer)) for each in axis):
                 raise TypeError(f"axis: {axis!r} is no whole number; reductions take several, too, as (0, 1), and None is all")
             if not request.settings.reduces:
                 raise ValueError(f"axis: {tuple(axis)} are several; only reductions take more than one")
-            given, kept = _joined(given, tuple(axis))
-            axis = -1
+            axes = tuple(axis)
+            given, axis = self._rearranged(given, lambda array: _joined(array, axes)), -1
+            kept = _reduced(shape, axes)
         self.axis = int(axis)
         self.out: Any = request.out
         out = self.out
         if out is not None and not isinstance(out, (np.ndarray, Elsewhere)):
             raise TypeError(f"out: {type(out).__name__} is no NumPy array, and no array in a device's memory")
-        self.operands = tuple(_like_rows(own, shape, request.axis) for own in request.operands)
+        self.operands = tuple(self._like_rows(own, shape) for own in request.operands)
         if isinstance(out, np.ndarray) and isinstance(given, np.ndarray) and (request.dtype, request.form) == (None, None):
             if _loses(given.dtype, out.dtype) and request.op not in ("cast", "converted"):
                 raise TypeError(
@@ -181,6 +187,7 @@ class Plan:
                 )
         asked = np.dtype(request.dtype) if request.dtype is not None else out.dtype if out is not None else None
         if asked is not None and asked.kind == "b" and given.dtype.kind in "iufc" and not isinstance(given, Elsewhere):
+            self._wait_for_writers(given)
             given = given != 0
         self.given = given
         self.shapes = self._shapes()
@@ -201,6 +208,27 @@ class Plan:
         for array in (given, out, request.coefficients, *(own.array for own in self.operands)):
             if isinstance(array, Elsewhere):
                 array.synchronize()
+
+    def _wait_for_writers(self, array: object) -> None:
+        """Before this process reads an array of the program's: earlier jobs may be about to write it."""
+        client = self.request.client
+        if client is not None and isinstance(array, np.ndarray) and array.size and place_of(array) is not None:
+            client.leave_alone(array)
+
+    def _rearranged(self, given: Any, function: Callable[[Any], Any]) -> Any:
+        """What the function makes of an array: a view, or else a copy."""
+        made = function(given)
+        if isinstance(given, np.ndarray) and place_of(given) is not None and not np.may_share_memory(given, made):
+            self._wait_for_writers(given)
+            made = function(given)
+        return made
+
+    def _like_rows(self, own: StepOperand, shape: tuple[int, ...]) -> StepOperand:
+        """An operand of the samples' shape, with its axes joined as theirs are."""
+        axis = self.request.axis
+        if own.about.follows != "samples" or own.written or own.array.shape != shape or isinstance(axis, (int, np.integer)):
+            return own
+        return own._replace(array=self._rearranged(own.array, lambda array: array.reshape(-1) if axis is None else _joined(array, axis)))
 
     def _shapes(self) -> Optional[Shapes]:
         """The shapes of a chain of steps, some of which may change the length of rows."""
@@ -230,6 +258,7 @@ class Plan:
             )
         if self.operands:
             raise ValueError(f"{self.operands[0].field}: steps that read or write further arrays take no offsets")
+        self._wait_for_writers(offsets)
         first, last = int(offsets[0]), int(offsets[-1])
         if (first, last) != (0, samples.shape[0]):
             raise ValueError(
@@ -296,7 +325,10 @@ class Plan:
             raise TypeError("coefficient: one for each sample goes with real numbers of NumPy's dtypes; take one number")
         floats = samples.kind == "f" and samples.itemsize < 8 or is_small(samples)
         kind = np.dtype(np.float32) if floats else samples.newbyteorder("=")
-        own = _readable("coefficient", self.request.coefficients, kind)
+        coefficients = self.request.coefficients
+        if not isinstance(coefficients, Elsewhere) and np.asarray(coefficients).dtype != kind:
+            self._wait_for_writers(coefficients)
+        own = _readable("coefficient", coefficients, kind)
         try:
             return own.repeated(self.given.shape)
         except ValueError:
@@ -384,6 +416,8 @@ class Plan:
         if own.written and place is None:
             made = Shared(*allocate(shape, dtype))
             return own, made, made.array.reshape(own.array.shape)
+        if place is None:
+            self._wait_for_writers(array)
         shared = Shared(array, place) if place is not None else _readable(own.field, array, dtype)
         try:
             return own, shared if own.written else shared.repeated(shape), None
@@ -463,13 +497,6 @@ def may_share(x: AnyArray, source: Place, y: AnyArray, target: Place) -> bool:
         return True
     same = x.shape == y.shape and x.strides == y.strides and x.itemsize == y.itemsize
     return same and source == target or not range_of(x).meets((range_of(y),))
-
-
-def _like_rows(own: StepOperand, shape: tuple[int, ...], axis: Union[int, Sequence[int], None]) -> StepOperand:
-    """An operand of the samples' shape, with its axes joined as theirs are."""
-    if own.about.follows != "samples" or own.written or own.array.shape != shape or isinstance(axis, (int, np.integer)):
-        return own
-    return own._replace(array=own.array.reshape(-1) if axis is None else _joined(own.array, axis)[0])
 
 
 def converted(name: str, given: ArrayLike, dtype: Dtype) -> AnyArray:

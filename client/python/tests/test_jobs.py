@@ -177,6 +177,39 @@ class Jobs(OnCpu):
             expected = np.cumsum(expected)
         self.same(jobs[-1].result(), expected)
 
+    def test_what_jobs_are_to_write_is_not_read_before(self):
+        """Nor copied, converted or put in order by this process."""
+        ones = scand.asarray(np.ones((20, 30), "f4"))
+        for dtype, of in (
+            ("f4", lambda y: scand.submit(y, dtype="f8")),
+            ("f4", lambda y: scand.submit(y.T, axis=None)),
+            ("f4", lambda y: scand.submit_many([y.T], axis=None)[0]),
+            ("f4", lambda y: scand.submit_reduce(y.T.reshape(3, 10, 20), axis=(0, 2))),
+            ("f4", lambda y: scand.submit_reduce(y, "max", dtype=bool)),
+            ("f8", lambda y: scand.submit(ones, op="affine", coefficient=y)),
+            ("f8", lambda y: scand.submit_run(ones, [("map", {"op": "add", "other": y})])),
+        ):
+            y = scand.empty((20, 30), dtype)
+            y[...] = 0
+            with mock.patch("scand.connection.Connection.submit", return_value=None):  # the daemon is busy
+                scand.submit(ones.astype(y.dtype), out=y)
+            self.same(of(y).result(), of(y.copy()).result())
+        offsets = scand.empty(31, "i8")
+        with mock.patch("scand.connection.Connection.submit", return_value=None):
+            scand.submit(np.append(0, np.ones(30, "i8")), out=offsets)
+        self.same(scand.reduce(ones[0], offsets=offsets), ones[0])
+
+    def test_what_jobs_are_to_read_or_write_is_not_written_before(self):
+        """By a result that this process converts."""
+        fives = scand.asarray(np.full((20, 30), 5, "f4"))
+        for out in False, True:
+            x, y = (scand.asarray(np.ones((20, 30), "f4")) for _ in range(2))
+            with mock.patch("scand.connection.Connection.submit", return_value=None):  # the daemon is busy
+                first = scand.submit(x, out=y) if out else scand.submit(y)
+            scand.submit(fives, dtype="f8", out=y).result()
+            self.same(first.result(), y if out else np.cumsum(x, -1))
+            self.same(y, np.cumsum(fives, -1))
+
     def test_more_jobs_than_a_connection_may_have(self):
         x = scand.asarray(whole_numbers(100))
         jobs = [scand.submit(x) for _ in range(1000)]
