@@ -63,7 +63,9 @@ class Part:
 
     def before(self) -> None:
         if self.copies_in:
-            np.copyto(*self.copies_in, casting="unsafe")
+            to, given = self.copies_in
+            apart = given.copy() if np.may_share_memory(to, given) else given  # NumPy overtakes itself where strides differ
+            np.copyto(to, apart, casting="unsafe")
 
     def after(self) -> None:
         for to, made in self.copies_out:

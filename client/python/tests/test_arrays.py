@@ -193,6 +193,14 @@ class Out(PackageTest):
                 expected = np.cumsum(source)
                 scand.cumsum(source, out=out)
                 self.same(out, expected)
+        for name, out_name, step in ("f4", "f4", 2), ("u1", "i8", 1), (">f8", "f8", 3), ("i8", ">f8", 2):
+            for make in np.zeros, scand.empty:  # one dimension, and other strides: NumPy's copies are wrong there
+                y = make(3000 * 8, "u1")
+                source, out = y.view(name)[100:1100], y.view(out_name)[: 1000 * step : step]
+                source[...] = whole_numbers(1000, name)
+                expected = np.cumsum(source.astype(out_name))
+                scand.cumsum(source, out=out)
+                np.testing.assert_array_equal(out, expected)
         y = scand.asarray(x)
         with self.assertRaisesRegex(ValueError, "^x: copy=False.*overlaps"):
             scand.cumsum(y[1:], out=y[:-1], copy=False)
