@@ -205,15 +205,17 @@ class Client:
     def close(self) -> None:
         """Ends the connection. Jobs under way end in UnavailableError; arrays stay. The next use connects again."""
         with self._changed:
-            if self._connection is None:
+            connection, self._connection = self._connection, None
+            if connection is None:
                 return
-            self._connection.close()
-            self._connection = None
-            for flight in self._flights:
-                flight.end(lib.SCAND_UNAVAILABLE, "the client was closed before the job had ended: submit it again")
-            self._flights = []
-            self._nudge()
-            self._changed.notify_all()
+            flights, self._flights = self._flights, []
+            try:
+                connection.close()
+            finally:
+                for flight in flights:
+                    flight.end(lib.SCAND_UNAVAILABLE, "the client was closed before the job had ended: submit it again")
+                self._nudge()
+                self._changed.notify_all()
 
     def server_name(self) -> str:
         """The daemon's name and version: "scand 0.1.0"."""
@@ -270,12 +272,12 @@ class Client:
             if self._flights:
                 self._make_room(1)
                 self._keep_order(flight)
-            self._flights.append(flight)
             try:
+                self._flights.append(flight)
                 self._submit(flight)
             except BaseException as error:
                 # Ctrl-C can come after libscand has sent the job: its memory is not used again then.
-                self._flights.remove(flight)
+                self._forget((flight,))
                 if not isinstance(error, ScandError):
                     flight.end(lib.SCAND_INTERRUPTED, "submitting it was interrupted")
                 raise
@@ -299,7 +301,6 @@ class Client:
         self, connection: Connection, order: Order, arrays: Sequence[AnyArray], reads: Sequence[AnyArray], writes: Sequence[AnyArray]
     ) -> tuple[bool, Optional[Flight]]:
         """Submits with the lock held, and without other flights. False: nothing was submitted."""
-        handle = None
         try:
             handle = connection.submit(order)
             if handle is None:
@@ -307,14 +308,14 @@ class Client:
             if not self._reading and lib.scand_wait(handle, QUICK_MS, ffi.NULL) == 0:
                 lib.scand_job_release(handle)
                 return True, None
+            flight = Flight(order, arrays, reads, writes)
+            flight.handle = handle
+            self._flights.append(flight)
         except BaseException as error:
             # Ctrl-C can come after libscand has sent the job: its memory is not used again then.
             if not isinstance(error, ScandError):
                 Flight(order, arrays).end(lib.SCAND_INTERRUPTED, "")
             raise
-        flight = Flight(order, arrays, reads, writes)
-        flight.handle = handle
-        self._flights.append(flight)
         self._settle()
         return True, flight
 
@@ -331,20 +332,24 @@ class Client:
                 self._make_room(len(some))
                 for flight in some:
                     self._keep_order(flight)
-                self._flights += some
-                self._submit_together(some)
+                try:
+                    self._flights += some
+                    self._submit_together(some)
+                except BaseException:
+                    failed = [flight for flight in some if flight.handle is None and not flight.retry_at and not flight.over]
+                    self._forget(failed)
+                    for flight in failed:
+                        flight.end(lib.SCAND_INTERRUPTED, "submitting it failed, or was interrupted")
+                    raise
             self._nudge()
+
+    def _forget(self, flights: Sequence[Flight]) -> None:
+        self._flights = [flight for flight in self._flights if flight not in flights]
 
     def _submit_together(self, flights: Sequence[Flight]) -> None:
         connection, left = self._connect(), flights
         while left:
-            try:
-                jobs = connection.submit_together([flight.order for flight in left])
-            except BaseException:
-                self._flights = self._flights[: -len(left)]
-                for flight in left:
-                    flight.end(lib.SCAND_INTERRUPTED, "submitting it failed, or was interrupted")
-                raise
+            jobs = connection.submit_together([flight.order for flight in left])
             if jobs is None:
                 for flight in left:
                     self._delay(flight, lib.SCAND_BUSY, string(lib.scand_message(connection.daemon)))
@@ -378,8 +383,7 @@ class Client:
         """The daemon is busy: the job is submitted again, or ends when patience does."""
         now = time.monotonic()
         flight.give_up_at = flight.give_up_at or now + self.patience_s
-        flight.handle = None
-        flight.retry_at = min(now + self._connect().retry_s(), flight.give_up_at)
+        flight.handle, flight.retry_at = None, min(now + self._connect().retry_s(), flight.give_up_at)
         if now >= flight.give_up_at:
             flight.end(status, f"{message} (asked for {self.patience_s:g} seconds: a client's patience_s)")
 
@@ -421,8 +425,7 @@ class Client:
         """Takes in what has arrived, without waiting."""
         with self._changed:
             if self._connection is not None and not self._reading:
-                lib.scand_dispatch(self._connection.daemon)
-                self._settle()
+                self._dispatch(self._connection)
 
     def cancel(self, flight: Flight) -> None:
         """Asks the daemon to stop a job."""
@@ -443,8 +446,8 @@ class Client:
         connection = self._connect()
         timeout_s = min([timeout_s, LOOK_S, *self._retries_s()])
         self._reading = True
-        self._changed.release()
         try:
+            self._changed.release()
             _poll((connection.descriptor, self._wake), timeout_s)
         finally:
             try:
@@ -461,8 +464,16 @@ class Client:
             self._nudged = False
             os.eventfd_read(self._wake)
         if self._connection is connection:
+            self._dispatch(connection)
+
+    def _dispatch(self, connection: Connection) -> None:
+        try:
             lib.scand_dispatch(connection.daemon)  # jobs have ended with the error that it reports
             self._settle()
+        except BaseException:
+            self._nudged = True  # the next one looks again: the descriptor is no longer readable
+            os.eventfd_write(self._wake, 1)
+            raise
 
     def _nudge(self) -> None:
         """After a call that may have taken in what the polling thread waits for, or changed what it looks at."""
@@ -491,11 +502,11 @@ class Client:
         status = lib.scand_wait(handle, 0, ffi.NULL)
         message = string(lib.scand_message(connection.daemon)) if status else ""
         connection.losses += status == lib.SCAND_LOST
-        lib.scand_job_release(handle)
         if status in BUSY and not flight.cancelled:
             self._delay(flight, status, message)
         else:
             flight.end(status, message)
+        lib.scand_job_release(handle)  # last: a flight that Ctrl-C leaves here is over, or has its handle
 
     def _try_again(self, flight: Flight) -> None:
         if flight.cancelled:
@@ -505,6 +516,9 @@ class Client:
                 self._submit(flight)
             except ScandError as error:
                 flight.end(getattr(lib, f"SCAND_{error.status.upper()}", lib.SCAND_INTERNAL), str(error))
+            except BaseException:
+                flight.end(lib.SCAND_INTERRUPTED, "submitting it again was interrupted")
+                raise
 
 
 def _poll(descriptors: tuple[int, ...], timeout_s: float) -> None:

@@ -307,10 +307,13 @@ class Pool:
         self._try_to_collect()
 
     def _try_to_collect(self) -> None:
-        if self._lock.acquire(blocking=False):  # else whoever has the lock collects, or the next
-            try:
+        held: list[bool] = []
+        try:
+            held.extend(map(self._lock.acquire, (False,)))  # one call of C: Ctrl-C comes before it, or once that is noted
+            if True in held:  # else whoever has the lock collects, or the next
                 self._collect()
-            finally:
+        finally:
+            if True in held:
                 self._lock.release()
 
     def _collect(self) -> None:
