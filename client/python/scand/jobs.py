@@ -48,6 +48,9 @@ class Job:
             state = "cancelled" if self._cancelled else f"failed, {type(self._error).__name__}: {self._error}"
         return f"<scand.Job: {state}>"
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a job is this process's, and is not pickled: give others what its result() returns")
+
     def _start(self) -> Job:
         plan, client = self._plan, self._client
         if plan.reads_from is not None:

@@ -650,6 +650,8 @@ class Processes(OnCpu):
         again = pickle.loads(pickle.dumps(client))
         self.assertEqual(repr(again), f"scand.Client({self.daemon.socket!r}, 'pickled', patience_s=3)")
         self.assertEqual(scand.cumsum([1, 2], client=again).tolist(), [1, 3])
+        with self.assertRaisesRegex(TypeError, "^a job is this process's.*result"):
+            pickle.dumps(scand.submit([1, 2], client=client))
 
     def test_interrupt(self):
         """Ctrl-C ends a wait; the job can be waited for again."""
