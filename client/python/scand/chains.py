@@ -4,6 +4,7 @@ rows."""
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
@@ -181,15 +182,22 @@ def operand_dtype(operand: StepOperand, samples: np.dtype[Any]) -> np.dtype[Any]
 
 def word_value(field: str, value: Any, operands: Iterable[str]) -> Union[str, float]:
     """A step's parameter as libscand takes it; `field` names it, `operands` are those that may be arrays."""
-    if isinstance(value, (str, float)):
+    if isinstance(value, str):
         return value
+    if isinstance(value, float):
+        return _told_apart(value)
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value))
     if np.ndim(value):
         given = f"an array of shape {np.shape(value)}"
     else:
         try:
-            return float(value)
+            return _told_apart(float(value))
         except (TypeError, ValueError):
             given = repr(value)
     raise TypeError(f"{field}: it is {given}; take a number or a word; arrays may be: {', '.join(operands) or 'none'}")
+
+
+def _told_apart(value: float) -> Union[str, float]:
+    """Words tell 0 and -0 apart; steps that are equal are described once, and numbers would be equal."""
+    return "-0.0" if value == 0 and math.copysign(1, value) < 0 else value

@@ -244,6 +244,12 @@ class Again(PackageTest):
                             self.same(np.asarray(scand.reduce(given, axis=axis)), np.asarray(x.sum(axis)))
                             self.same(scand.run(given, ["scan"], axis=axis), np.cumsum(x, axis))
 
+    def test_zeros_are_told_apart(self):
+        x = np.array([1, -1], "f4")
+        for by in 0.0, -0.0, np.float32(0), np.float32(-0.0):
+            results = scand.run(x, [("map", {"op": "mul", "by": by})])
+            np.testing.assert_array_equal(np.signbit(results), np.signbit(x * by))
+
     def test_out_is_checked_each_time(self):
         x = whole_numbers(50)
         source, out = scand.asarray(x), scand.empty(50)
