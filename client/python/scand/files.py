@@ -206,7 +206,7 @@ def open_file(
             raise ValueError(f"offset: it is {offset}, and the file has {size} bytes")
         shape = _shape(shape, size - offset, kind)
         mapping = _map(descriptor, size)
-        array = np.ndarray(shape, kind, mapping, offset)
+        array: AnyArray = np.ndarray(shape, kind, mapping, offset)
         _files.add(FileBlock(descriptor, int(ffi.cast("uintptr_t", ffi.from_buffer(mapping))), size), mapping)
     except BaseException:
         os.close(descriptor)

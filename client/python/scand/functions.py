@@ -207,7 +207,7 @@ def _user(request: Request, client: Optional[Client]) -> Client:
     """The client that is asked for, or whose memory the samples or operands are in, or the one of this process."""
     if client is not None and not isinstance(client, Client):
         raise TypeError(f"client: {client!r} is no client; take one, scand.Client(socket)")
-    arrays = (request.x, request.coefficients, *(own.array for own in request.operands))
+    arrays: tuple[Any, ...] = (request.x, request.coefficients, *(own.array for own in request.operands))
     clients = (array.client for array in arrays if client is None and isinstance(array, Elsewhere))
     return client or next(filter(None, clients), None) or default_client()
 
@@ -427,8 +427,8 @@ def _split(chain: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[Step, 
         for name, canonical in names.items():
             if canonical in known:
                 given = wrapped(parameters[name])
-                array = np.atleast_1d(given) if not isinstance(given, Elsewhere) else given if given.shape else given.reshape(1)
-                operands.append(StepOperand(at, canonical, known[canonical], array))
+                array: Any = given if isinstance(given, Elsewhere) else np.atleast_1d(given)
+                operands.append(StepOperand(at, canonical, known[canonical], array if array.shape else array.reshape(1)))
     return tuple(steps), tuple(operands)
 
 

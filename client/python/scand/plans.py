@@ -75,7 +75,7 @@ class Part:
 class Shared(NamedTuple):
     """An array in shared memory, and where it is."""
 
-    array: AnyArray
+    array: Any  # AnyArray or Elsewhere
     place: Place
 
     def piece(self, slices: Slices) -> Shared:
@@ -95,7 +95,7 @@ def _shared(array: AnyArray) -> Shared:
     return Shared(own, place)
 
 
-def _readable(name: str, given: ArrayLike, dtype: Dtype) -> Shared:
+def _readable(name: str, given: Any, dtype: Dtype) -> Shared:
     """An operand of this dtype: the array where it lies in a device's memory, else shared memory that has it."""
     if not isinstance(given, Elsewhere):
         return _shared(converted(name, given, dtype))
