@@ -51,6 +51,28 @@ static void whoever_lets_the_loop_sleep_is_not_trusted(void)
     rig_end();
 }
 
+/* A user may have half of the rings that others leave, and a connection that ends gives back its own. */
+static void rings_are_divided(void)
+{
+    rig_begin();
+    struct caller *anna = user_greet(ANNA), *more = user_greet(ANNA), *bert = user_greet(BERT);
+    CHECK(may_have_rings(anna));
+    const uint64_t others = LIMIT_RINGS - 4;
+    rig.service.rings.used += others; /* of users who are not here */
+    CHECK(may_have_rings(bert));
+    CHECK_CONTAINS(refused(more, METHOD_rings_open, &(struct msg_nothing){}, SCAND_QUOTA),
+                   "user 1000 has rings on 1 connections; allowed: 1");
+    CHECK_EQ(rig.service.stats.rings_open, 2);
+    user_close(anna);
+    CHECK_EQ(rig.service.stats.rings_open, 1);
+    CHECK(may_have_rings(more));
+    user_close(more);
+    user_close(bert);
+    CHECK_EQ(rig.service.rings.used, others);
+    CHECK_EQ(rig.service.stats.rings_open, 0);
+    rig_end();
+}
+
 static void whoever_waits_for_a_processor_is_trusted(void)
 {
     rig_begin();
@@ -294,6 +316,7 @@ static void threads_read_the_offsets(void)
 
 static const struct test tests[] = {
     TEST(whoever_lets_the_loop_sleep_is_not_trusted),
+    TEST(rings_are_divided),
     TEST(whoever_waits_for_a_processor_is_trusted),
     TEST(whoever_may_have_slept_for_others_is_trusted),
     TEST(units_of_the_pool_excuse),
