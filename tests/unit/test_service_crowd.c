@@ -335,6 +335,54 @@ static void sockets_that_are_turned_away(void)
     rig_end();
 }
 
+/* Sends a byte with so many descriptors of one file. */
+static void send_many(int socket, int fd, size_t count)
+{
+    union {
+        char bytes[CMSG_SPACE(LOST_FDS * sizeof fd)];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    struct iovec byte = {"\x94", 1};
+    struct msghdr header = {.msg_iov = &byte,
+                            .msg_iovlen = 1,
+                            .msg_control = control.bytes,
+                            .msg_controllen = CMSG_SPACE(count * sizeof fd)};
+    struct cmsghdr *part = CMSG_FIRSTHDR(&header);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(count * sizeof fd);
+    for (size_t i = 0; i < count; i++)
+        memcpy(CMSG_DATA(part) + i * sizeof fd, &fd, sizeof fd);
+    CHECK_EQ(sendmsg(socket, &header, MSG_NOSIGNAL), 1);
+}
+
+/* A connection ends with descriptors that no message has taken: as many as the system lets through at once, which are
+ * lost, or those of two messages, which wait. Threads close all of them, and no others. */
+static void descriptors_that_are_left(void)
+{
+    begin();
+    for (int waiting = 0; waiting < 2; waiting++) {
+        struct caller *anna = user_greet(ANNA);
+        const size_t each = waiting ? LIMIT_MESSAGE_FDS : LOST_FDS, sends = waiting ? 2 : 1;
+        int pair[2];
+        char byte;
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        for (size_t i = 0; i < sends; i++) {
+            send_many(connection_fd(anna->connection), pair[1], each);
+            CHECK_EQ(connection_receive(anna->client->connection), waiting ? 1 : -EBADF);
+        }
+        service_close(anna->client);
+        anna->client = NULL;
+        CHECK_EQ(rig.service.lent_fds.used, sends * each);
+        rig_run_work();
+        CHECK_EQ(rig.service.lent_fds.used, 0);
+        close(pair[1]);
+        CHECK_EQ(recv(pair[0], &byte, 1, MSG_DONTWAIT), 0); /* nobody has the other end */
+        close(pair[0]);
+    }
+    rig_end();
+}
+
 /* Where there are few connections, they are shared by the same rule. */
 static void connections_where_there_are_few(void)
 {
@@ -395,6 +443,7 @@ int main(int argc, char **argv)
         TEST(descriptors_where_there_are_few),
         TEST(descriptors_where_there_are_many),
         TEST(sockets_that_are_turned_away),
+        TEST(descriptors_that_are_left),
         TEST(connections_where_there_are_few),
         TEST(descriptors_that_are_unread),
         TEST(unread_answers_of_a_user),
