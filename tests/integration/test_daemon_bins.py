@@ -302,6 +302,10 @@ class IndexAdds(OperationsTest):
         message = '"steps[0].onto" has 16777217 elements along the axis; allowed: 1 to 16777216'
         self.refuse(client, message, **job, steps=[index_add(index, {**onto, "shape": [4, (1 << 24) + 1], "strides": [4, 0]})])
         self.refuse(client, 'dimension 1 of "output" is 8; it must be 9, which', **job, steps=[index_add(index, {**onto, "shape": [4, 9]})])
+        long = {**rows, "shape": [4, (1 << 24) + 1], "strides": [0, 0]}
+        message = '"steps[0].operation" is "index-add", and a row that it takes has 16777217 samples; allowed: up to 16777216; '
+        step = index_add({**index, "shape": [(1 << 24) + 1], "strides": [0]}, onto)
+        self.refuse(client, message, input=long, output=onto, axis=1, steps=[step])
         message = 'dimension 0 of "input" is 4 and of "steps[0].onto" 3; they must be equal'
         self.refuse(client, message, **job, steps=[index_add(index, {**onto, "shape": [3, 8]})])
         message = '"steps[1].index" has 100 elements along the axis; it must have 200, one for each sample of a row that the step takes'
