@@ -55,6 +55,9 @@ class Watcher:
                 self._thread = threading.Thread(target=self._run, name="scand", daemon=True)
                 self._thread.start()
             self._added.notify()
+        client = self._client()
+        if client is not None and job.over:
+            client.nudge()  # the thread may wait for others, of which nothing is heard for long
 
     def cancel(self, job: Watched) -> None:
         """Has a job cancelled soon: a daemon that hangs takes its time to answer, and need not be told of a job that ends

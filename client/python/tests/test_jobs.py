@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 
 import unittest
@@ -99,6 +100,18 @@ class Jobs(OnCpu):
             self.assertTrue(all_told.wait(60))
         job.add_done_callback(told.append)
         self.assertEqual(told, [job, job])
+
+    def test_callbacks_of_jobs_that_are_over(self):
+        """They are called although the thread that calls them waits for another job."""
+        other = long_job(times=ENDLESS)
+        other.add_done_callback(lambda job: None)
+        job, called = scand.submit(np.ones(10)), threading.Event()
+        self.assertTrue(eventually(job.done))
+        time.sleep(0.3)  # until the thread waits again
+        job.add_done_callback(lambda job: called.set())
+        self.assertTrue(called.wait(5))  # after 10 libscand looks whether the daemon is there
+        other.cancel()
+        self.assertIsNotNone(other.exception(30))
 
     def test_callbacks_that_end_a_thread(self):
         """Only Exceptions are logged. Others, such as sys.exit()'s, are the thread's, after all callbacks of the job; the
