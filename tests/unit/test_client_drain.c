@@ -77,6 +77,8 @@ static void jobs_are_the_next_daemons(void)
     CHECK_EQ(fake.seen[METHOD_buffer_import], 2);
     check_samples(input, 2);
     check_samples(output, 3);
+    CHECK_EQ(session->held_end_ms, 0); /* a further drain has its own time */
+    CHECK_EQ(session->held_due_ms, INT64_MAX);
     rig_end();
 }
 
@@ -254,6 +256,32 @@ static void a_deadline_runs_on(void)
     rig_end();
 }
 
+/* The times of kept jobs end one after the other, and none is that of a job that the daemon has begun. */
+static void deadlines_run_on(void)
+{
+    begin();
+    struct scand_buffer *third = buffer_of(BYTES);
+    struct scand_scan scan = scan_of(input, input);
+    struct scand_job *begun = NULL, *late = NULL, *later = NULL;
+    fake.hold = 1;
+    scan.deadline_ms = 1;
+    CHECK_EQ(scand_submit(session, &scan, &begun), SCAND_OK);
+    requests_arrive();
+    scan = scan_of(third, third);
+    drain(METHOD_job_submit);
+    scan.deadline_ms = 200;
+    CHECK_EQ(scand_submit(session, &scan, &later), SCAND_OK);
+    scan.deadline_ms = 100;
+    CHECK_EQ(scand_submit(session, &scan, &late), SCAND_OK);
+    CHECK_EQ(scand_wait(late, 20000, NULL), SCAND_DEADLINE);
+    CHECK_EQ(scand_wait(later, 20000, NULL), SCAND_DEADLINE);
+    CHECK_EQ(scand_job_done(begun), 0);
+    fake.hold = 0;
+    requests_arrive();
+    CHECK_EQ(scand_wait(begun, 20000, NULL), SCAND_OK);
+    rig_end();
+}
+
 static void no_daemon_follows(void)
 {
     for (int loops = 0; loops < 2; loops++) {
@@ -406,6 +434,7 @@ int main(int argc, char **argv)
         TEST(time_is_over),
         TEST(nothing_is_kept),
         TEST(a_deadline_runs_on),
+        TEST(deadlines_run_on),
         TEST(no_daemon_follows),
         TEST(only_so_many_daemons_are_asked),
         TEST(device_memory_ends),
