@@ -49,6 +49,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define BOX_RULE      FACT(34) /* select_is_box_rule */
 #define SHORT_SUMS    FACT(35) /* is_short_sum */
 #define PACKED_RULE   FACT(36) /* select_is_packed_rule */
+#define SPARSE_F64    FACT(37) /* sums in f64 of rows whose leaves are at most two thirds full */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -133,7 +134,10 @@ static const struct row {
 
     /* Rows of 3 samples 0.53 / 0.48 / 0.49, as WARP_PER_ROWS 0.36 / 0.26 / 0.14; of 5 0.76 / 0.62 / 0.60, as WARP_PER_ROWS 0.59 / 0.43 / 0.23. */
     PATH(THREAD_PER_ROW,               PART_LEAF,         6,      6,      6,      6,      6,      6,      6),
-    /* Rows of 8 samples 0.96 / 0.83, as THREAD_PER_ROW 0.90 / 0.80; of 24 0.97 / 0.97; of 50 0.97 / 0.91; of 128 0.98 / 0.97; of 300
+    /* In f64, of 7 samples 0.84, of 8 0.90, of 10 0.91, of 17 0.72, of 21 0.81; as WARP_PER_ROWS 0.58, 0.79, 0.84, 0.65, 0.78. But of 11 0.87 and
+     * 0.90, of 23 0.86 and 0.87, of 24 0.86 and 0.97. */
+    PATH(THREAD_PER_ROW,               SPARSE_F64,       21,     21,     21,     21,     21,     21,     21),
+    /* Rows of 8 samples in f32 0.96, as THREAD_PER_ROW 0.90; of 24 0.97 / 0.97; of 50 0.97 / 0.91; of 128 0.98 / 0.97; of 300
      * 0.97 / 0.96, as WARP_PER_ROW 0.90 / 0.72; of 500 0.97 / 0.96, as WARP_PER_ROW 0.96 / 0.90. */
     PATH(WARP_PER_ROWS,                THREE_TILES,     512,    512,    512,    512,    512,    512,    512),
     /* The others are sums in f2 and exclusive ones in f64. In f2 on an H100, of 8 samples 0.88, of 17 0.87, of 24 0.85, of 33 0.87, of 50 0.87; as
@@ -323,6 +327,11 @@ static uint64_t facts_of_rule(const struct scan_rule *rule)
     return facts | (rule->pass_count > 1 ? TWO_PASSES : 0);
 }
 
+static bool is_sparse(uint64_t length)
+{
+    return 3 * length <= 2 * ORDER_LEAF * scan_parts(length, ORDER_LEAF);
+}
+
 static uint64_t facts_of_layout(const struct scan_plan *plan)
 {
     const bool packed_in = scan_side_is_packed(plan, &plan->input, codec_bytes(plan->input_form));
@@ -434,6 +443,7 @@ static bool any_grid_fits(const struct scan_rule *rule)
 static uint64_t facts_of(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device)
 {
     uint64_t facts = facts_of_rule(&rows->rule) | facts_of_layout(plan) | facts_of_columns(rows, plan, device);
+    facts |= rows->rule.accumulator == SCAND_ACCUMULATOR_F64 && is_sparse(plan->length) ? SPARSE_F64 : 0;
     facts |= rows->offsets ? 0 : EVEN;
     facts |= rows->offsets && rows->row_count <= UINT32_MAX ? FEW_ROWS : 0;
     facts |= rows->rule.op == SCAND_OPERATOR_AFFINE && has_factors(rows) ? FACTORS : 0;
