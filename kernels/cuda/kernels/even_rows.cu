@@ -37,13 +37,28 @@ cudaError_t scan_even_rows_load(struct scan_device *device)
     return error;
 }
 
+/* The first row becomes row 0. */
+static void start_at_first(struct scan_plan *plan)
+{
+    for (struct scan_side *side : {&plan->input, &plan->output})
+        side->base += (int64_t)plan->first_row * side->outer_strides[0];
+    plan->first_row = 0;
+}
+
+/* True where 32 bits hold the distance between rows. */
+static bool is_near(const struct scan_side *side)
+{
+    return side->outer_strides[0] >= 0 && side->outer_strides[0] <= UINT32_MAX;
+}
+
 bool scan_even_rows_can(const struct scan_call *call)
 {
     const struct scan_rule *rule = &call->rows->rule;
     const struct scan_plan *plan = &call->plan;
     const bool plain = rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32;
     if (!has_kernels(call->device) || call->range || call->ragged || plan->blocks > 1 || plan->outer_rank > 1 ||
-        plan->items >= INT32_MAX || rule->kind != SCAND_KIND_INCLUSIVE || !scan_plan_is_aligned(plan))
+        plan->items >= INT32_MAX || rule->kind != SCAND_KIND_INCLUSIVE || !scan_plan_is_aligned(plan) ||
+        !is_near(&plan->input) || !is_near(&plan->output))
         return false;
     if (call->path == SELECT_BLOCK_PER_ROW_SHORT)
         return true;
@@ -100,6 +115,7 @@ cudaError_t scan_even_rows(const struct scan_call *call)
     const bool is_short = call->path == SELECT_BLOCK_PER_ROW_SHORT;
     const struct variant *variant = &variants[is_short ? rule->accumulator == SCAND_ACCUMULATOR_F64 : 2];
     struct scan_plan plan = call->plan;
+    start_at_first(&plan);
     if (rule->accumulator == SCAND_ACCUMULATOR_F2)
         return launch_f2(call);
     return launch(call, variant->kernel, &plan, &plan, scan_warps(plan.length) * variant->warp_bytes);

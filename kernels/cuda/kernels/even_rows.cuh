@@ -67,10 +67,10 @@ DEVICE void even_finish(const struct scan_plan &plan)
         scan_finish(plan.progress);
 }
 
-DEVICE char *even_row_at(const struct scan_plan &plan, const struct scan_side &side, unsigned row)
+/* Where row 0 is the first one, at distances that 32 bits hold: one multiplication. */
+DEVICE char *even_row_at(const struct scan_side &side, unsigned row)
 {
-    return (char *)__builtin_assume_aligned(side.base + (int64_t)(plan.first_row + row) * side.outer_strides[0],
-                                            VEC16_BYTES);
+    return (char *)__builtin_assume_aligned(side.base + (uint64_t)row * (unsigned)side.outer_strides[0], VEC16_BYTES);
 }
 
 template <class Sum, class Outside>
@@ -85,7 +85,14 @@ DEVICE void even_pass(const struct scan_plan &plan, int pass, int warp, tile_sum
 
 /* How samples of 4 bytes and of 2 pass between memory and registers, of a tile of `count` ones. */
 template <class Sum, int Bytes> struct even_io : item_io<Sum, true> {
-    DEVICE void start(uint4 *tile, const char *source, int count) { fetch_vectors(tile, source, 0, count); }
+    /* Of whole tiles nothing is asked. */
+    DEVICE void start(uint4 *tile, const char *source, int count)
+    {
+        if (count == ORDER_TILE)
+            fetch_vectors(tile, source, 0, ORDER_TILE);
+        else
+            fetch_vectors(tile, source, 0, count);
+    }
     DEVICE void take(const uint4 *tile, struct held_leaf<float> *words) { leaf_read(tile, words->x); }
     DEVICE void give(enum scand_dtype form, uint4 *stage, char *row, int length, int warp,
                      const typename Sum::sample x[ORDER_LEAF])
@@ -119,7 +126,7 @@ template <class Sum, int Bytes>
 DEVICE void even_fetch(const struct scan_plan &plan, unsigned row, int warp, uint4 *tile)
 {
     if (even_there(plan, row))
-        even_io<Sum, Bytes>::start(tile, even_row_at(plan, plan.input, row) + warp * ORDER_TILE * Bytes,
+        even_io<Sum, Bytes>::start(tile, even_row_at(plan.input, row) + warp * ORDER_TILE * Bytes,
                                    tile_samples((int)plan.length, warp));
     __pipeline_commit();
 }
@@ -137,16 +144,18 @@ __global__ void REGISTERS((even_io<Sum, Bytes>::registers))
     uint4 *tile = even_tiles + warp * (WARP * Bytes + Io::stage_vectors), *stage = tile + WARP * Bytes;
     even_begin(&queue);
     __syncthreads();
-    even_fetch<Sum, Bytes>(plan, queue.rows[0], warp, tile);
+    unsigned row = queue.rows[0];
+    even_fetch<Sum, Bytes>(plan, row, warp, tile);
 
-    for (unsigned iteration = 0; even_there(plan, queue.rows[iteration % ITEMS]); iteration++) {
+    for (unsigned iteration = 0; even_there(plan, row); iteration++) {
         typename Io::words words;
         typename Sum::sample x[ORDER_LEAF];
         __pipeline_wait_prior(0);
         __syncwarp();
         Io::take(tile, &words);
         __syncwarp();
-        even_fetch<Sum, Bytes>(plan, queue.rows[(iteration + 1) % ITEMS], warp, tile);
+        const unsigned next = queue.rows[(iteration + 1) % ITEMS];
+        even_fetch<Sum, Bytes>(plan, next, warp, tile);
         Io::decode(plan.input_form, &words, x);
 #pragma unroll 1
         for (int pass = 0;; pass++) {
@@ -155,12 +164,13 @@ __global__ void REGISTERS((even_io<Sum, Bytes>::registers))
                 break;
             leaf_between_passes<Sum>(x, plan.intermediate_f32, plan.input_form == SCAND_DTYPE_F16);
         }
-        const bool first_thread = warp == 0 && lane_index() == 0;
-        const unsigned taken = first_thread ? scan_take_number(plan) : 0; /* in a register, until it is known */
-        Io::give(plan.output_form, stage, even_row_at(plan, plan.output, queue.rows[iteration % ITEMS]),
-                 (int)plan.length, warp, x);
-        if (first_thread)
+        unsigned taken = 0; /* in a register, until it is known */
+        if (warp == 0 && lane_index() == 0)
+            taken = scan_take_number(plan);
+        Io::give(plan.output_form, stage, even_row_at(plan.output, row), (int)plan.length, warp, x);
+        if (warp == 0 && lane_index() == 0)
             even_later(plan, &queue, iteration, taken);
+        row = next;
     }
     even_finish(plan);
 #endif

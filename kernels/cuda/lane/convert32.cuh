@@ -33,6 +33,14 @@ DEVICE bool is_ibm32(enum scand_dtype form)
     return form == SCAND_DTYPE_IBM32 || form == SCAND_DTYPE_IBM32LE;
 }
 
+/* codec_ibm32_value without its conversion: the bits of a fraction, read as an f32, are 2^-149 times this integer,
+ * denormal or not. */
+DEVICE float ibm32_value(uint32_t power, uint32_t fraction)
+{
+    const float root = __uint_as_float(power);
+    return __uint_as_float(fraction) * 0x1p123f * root * fabsf(root);
+}
+
 DEVICE void leaf_swap(float x[ORDER_LEAF])
 {
 #pragma unroll
@@ -53,7 +61,7 @@ DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
             leaf_swap(x);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_ibm32_value(codec_bits(x[i]) << 24, codec_swap32(codec_bits(x[i])) & 0xffffff);
+            x[i] = ibm32_value(codec_bits(x[i]) << 24, codec_swap32(codec_bits(x[i])) & 0xffffff);
     }
 }
 
