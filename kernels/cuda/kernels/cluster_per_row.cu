@@ -5,7 +5,7 @@
 
 struct cluster_variant {
     const void *kernel;
-    int warps; /* warps of a thread block, at most */
+    struct cluster_warps warps;
     size_t warp_bytes, sum_bytes;
 };
 
@@ -15,10 +15,10 @@ static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * VEC16_BYTES) + sizeof(stru
                   SELECT_CLUSTER_BYTES,
               "what select.c takes for granted");
 
-#define VARIANT(SUM, KIND)                                                                                             \
-    {                                                                                                                  \
-        (const void *)cluster_kernel<SUM, KIND>, cluster_warps<SUM>, CLUSTER_BUFFER + SUM::stage_vectors *VEC16_BYTES, \
-            sizeof(typename SUM::sum)                                                                                  \
+#define VARIANT(SUM, KIND)                                                              \
+    {                                                                                   \
+        (const void *)cluster_kernel<SUM, KIND>, cluster_warps_of<SUM>,                 \
+            CLUSTER_BUFFER + SUM::stage_vectors *VEC16_BYTES, sizeof(typename SUM::sum) \
     }
 #define BY_KIND(SUM) VARIANT(SUM, SCAND_KIND_INCLUSIVE), VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
 
@@ -40,17 +40,40 @@ static size_t shared_bytes(const struct cluster_variant *variant, struct instanc
     return shape.warps * variant->warp_bytes + CLUSTER_TILES_BYTES(blocks, variant->sum_bytes);
 }
 
-static struct scan_cluster_room rooms[SCAN_DEVICES_MAX][VARIANTS];
+#define CHOICES (int)(sizeof(struct cluster_warps) / sizeof(int))
+static struct scan_cluster_room rooms[SCAN_DEVICES_MAX][VARIANTS][CHOICES];
 
-static cudaError_t room_find(const struct scan_device *device, int number, struct instance_cluster shape)
+/* True where the device holds more clusters, or as many of fewer warps. */
+static bool is_better(const struct scan_cluster_room *room, const struct scan_cluster_room *other)
+{
+    const int fewer = other->shape.size * other->shape.warps - room->shape.size * room->shape.warps;
+    return room->clusters > other->clusters || (room->clusters == other->clusters && fewer > 0);
+}
+
+/* Finds the best clusters for rows of so many tiles. */
+static cudaError_t room_find(const struct scan_device *device, int number, int tiles,
+                             const struct scan_cluster_room **best)
 {
     const struct cluster_variant *variant = &variants[number];
-    return scan_clusters_resident(variant->kernel, shape, shared_bytes(variant, shape), &rooms[device->id][number]);
+    cudaError_t error = cudaSuccess;
+    *best = NULL;
+    for (int i = 0; i < CHOICES && !error; i++) {
+        struct scan_cluster_room *room = &rooms[device->id][number][i];
+        const struct instance_cluster shape =
+            instance_cluster_of(tiles, CLUSTER_TILES, variant->warps.choices[i], CLUSTER_SIZE_MAX);
+        if (shape.size > CLUSTER_SIZE_MAX)
+            continue;
+        error = scan_clusters_resident(variant->kernel, shape, shared_bytes(variant, shape), room);
+        if (!error && (!*best || is_better(room, *best)))
+            *best = room;
+    }
+    return error || *best ? error : SCAN_NO_ROOM;
 }
 
 /* Says in `device` where that cannot run the kernels. */
 cudaError_t scan_cluster_per_row_load(struct scan_device *device)
 {
+    const struct scan_cluster_room *room = NULL;
     cudaError_t error = cudaSuccess;
     if (!device->clusters)
         return error;
@@ -58,8 +81,8 @@ cudaError_t scan_cluster_per_row_load(struct scan_device *device)
         if (variants[number].kernel)
             error = scan_kernel_load_most(device, variants[number].kernel);
     if (!error && device->shared_max >= SELECT_CLUSTER_BYTES)
-        error = room_find(device, 0, {CLUSTER_SIZE_MAX, CLUSTER_WARPS});
-    device->clusters = rooms[device->id][0].clusters > 0;
+        error = room_find(device, 0, CLUSTER_SIZE_MAX * CLUSTER_WARPS * CLUSTER_TILES, &room);
+    device->clusters = room && room->clusters > 0;
     return error;
 }
 
@@ -92,14 +115,14 @@ cudaError_t scan_cluster_per_row(const struct scan_call *call)
         plan.powers = scan_affine_powers(rule);
     plan.scan.items = scan->items / scan->blocks; /* rows */
     const int tiles = (int)scan_tiles(scan->length);
-    const struct instance_cluster shape = instance_cluster_of(tiles, CLUSTER_TILES, variant->warps, CLUSTER_SIZE_MAX);
-    plan.row = {tiles, (int)scan->blocks, shape.warps * CLUSTER_TILES,
-                (tiles + tiles % CLUSTER_TILES) * (int)variant->sum_bytes};
-    cudaError_t error = room_find(call->device, number, shape);
-    const int resident = rooms[call->device->id][number].clusters;
+    const struct scan_cluster_room *room;
+    cudaError_t error = room_find(call->device, number, tiles, &room);
     if (!error)
-        error = resident > 0 ? map_input(call->device->encode, scan, &plan) : SCAN_NO_ROOM;
-    return error ? error
-                 : scan_clusters_launch(variant->kernel, shape, shared_bytes(variant, shape),
-                                        scan_least((uint64_t)resident, plan.scan.items), false, &plan, call->stream);
+        error = room->clusters > 0 ? map_input(call->device->encode, scan, &plan) : SCAN_NO_ROOM;
+    if (error)
+        return error;
+    plan.row = {tiles, (int)scan->blocks, room->shape.warps * CLUSTER_TILES,
+                (tiles + tiles % CLUSTER_TILES) * (int)variant->sum_bytes};
+    return scan_clusters_launch(variant->kernel, room->shape, room->shared_bytes,
+                                scan_least((uint64_t)room->clusters, plan.scan.items), false, &plan, call->stream);
 }

@@ -23,9 +23,17 @@
 #define CLUSTER_WARPS    32 /* warps of a thread block, at most */
 #define CLUSTER_TILES    2  /* tiles of a warp: they have more to do at a time than one */
 
-/* Registers for two tiles. Of warps with as many registers as in f64 an SM has twenty, better in two thread blocks. */
-template <class Sum> constexpr int cluster_registers = sizeof(typename Sum::sample) == 8 ? 96 : 64;
-template <class Sum> constexpr int cluster_warps = sizeof(typename Sum::sample) == 8 ? 10 : CLUSTER_WARPS;
+/* Registers for two tiles, and the most warps of a thread block, two choices. Of warps with 80 registers, as sums in
+ * f64 have, an SM has 24, with 96, which affine would spill without, 20: better in several thread blocks. */
+struct cluster_warps {
+    int choices[2];
+};
+template <class Sum> constexpr bool cluster_wide = sizeof(typename Sum::sample) == 8;
+template <class Sum> constexpr int cluster_registers = cluster_wide<Sum> ? (sum_is_affine<Sum> ? 96 : 80) : 64;
+template <class Sum>
+constexpr struct cluster_warps cluster_warps_of = cluster_wide<Sum> ? (sum_is_affine<Sum> ? cluster_warps{{10, 10}}
+                                                                                          : cluster_warps{{8, 12}})
+                                                                    : cluster_warps{{CLUSTER_WARPS, CLUSTER_WARPS}};
 
 /* Lines that TMA brings for a warp: leaves may begin in the middle of them. What they take in shared
  * memory, where vectors change places by address. */
