@@ -74,17 +74,20 @@ static const struct {
 
 /*
  * The needs of each path, be it fast or slow then: facts, and how long its rows may be. A path that is missing here is
- * never taken.
+ * never taken. RANGES: its launches are of totals, carries and values, each by itself, so that they can be of one range
+ * of a row.
  */
 // clang-format off
+#define RANGES true
 static const struct need {
     uint64_t facts, longest;
+    bool ranges;
 } needs[SELECT_PATH_COUNT] = {
     [SELECT_REDUCE_WARP_PER_ROWS]        = {REDUCED | EVEN | SAMPLES | PACKED_IN,                                ORDER_TILE},
-    [SELECT_REDUCE]                      = {REDUCED,                                                             ANY},
+    [SELECT_REDUCE]                      = {REDUCED,                                                             ANY, RANGES},
     [SELECT_RAGGED]                      = {SCANS | FEW_ROWS | SUMS | F32 | SLOTS | FLOAT_BETWEEN | COOPERATIVE, ANY},
-    [SELECT_AFFINE_PREFETCH]             = {SCANS | AFFINE_MAPS | FACTORS | PREFETCH,                            ANY},
-    [SELECT_AFFINE]                      = {SCANS | AFFINE_MAPS,                                                 ANY},
+    [SELECT_AFFINE_PREFETCH]             = {SCANS | AFFINE_MAPS | FACTORS | PREFETCH,                            ANY, RANGES},
+    [SELECT_AFFINE]                      = {SCANS | AFFINE_MAPS,                                                 ANY, RANGES},
     [SELECT_THREAD_PER_ROW]              = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN,                  4 * ORDER_LEAF},
     [SELECT_WARP_PER_ROWS]               = {EVEN_SUMS | F32 | PACKED,                                            ORDER_TILE},
     [SELECT_WARP_PER_ROWS_SERIAL]        = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN | ONE_TILE,       3 * ORDER_TILE},
@@ -97,11 +100,11 @@ static const struct need {
     [SELECT_CLUSTER_PER_ROW]             = {SCANS | EVEN | SLOTS | CLUSTERS,                                     16 * ORDER_BLOCK},
     [SELECT_GRID_PER_ROW_ONE_LAUNCH]     = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | ONE_READ,          ANY},
     [SELECT_GRID_PER_ROW_THREE_LAUNCHES] = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | TWO_PASSES,        ANY},
-    [SELECT_BLOCK_PER_ROW_SPINE]         = {SUM_ROWS | BLOCKS,                                                   ANY},
+    [SELECT_BLOCK_PER_ROW_SPINE]         = {SUM_ROWS | BLOCKS,                                                   ANY, RANGES},
     [SELECT_ANY_CLUSTER]                 = {SCANS | EVEN | SLOTS | BLOCKS | ANY_CLUSTERS,                        16 * ORDER_BLOCK},
     [SELECT_ANY_GRID]                    = {SCANS | EVEN | JOINED | SLOTS | BLOCKS | ANY_GRIDS | COOPERATIVE,    ANY},
-    [SELECT_ANY_LAYOUT_PREFETCH]         = {SCANS | JOINED | PREFETCH,                                           ANY},
-    [SELECT_ANY_LAYOUT]                  = {SCANS | JOINED,                                                      ANY},
+    [SELECT_ANY_LAYOUT_PREFETCH]         = {SCANS | JOINED | PREFETCH,                                           ANY, RANGES},
+    [SELECT_ANY_LAYOUT]                  = {SCANS | JOINED,                                                      ANY, RANGES},
 };
 // clang-format on
 
@@ -469,22 +472,6 @@ static bool can_take(enum select_path path, uint64_t facts, uint64_t length)
     return (needs[path].facts & ~facts) == 0 && length <= needs[path].longest;
 }
 
-/* Paths whose launches are of totals, carries and values, each by itself, so that they can be of one range of a row. */
-static bool takes_ranges(enum select_path path)
-{
-    switch (path) {
-    case SELECT_REDUCE:
-    case SELECT_AFFINE_PREFETCH:
-    case SELECT_AFFINE:
-    case SELECT_BLOCK_PER_ROW_SPINE:
-    case SELECT_ANY_LAYOUT_PREFETCH:
-    case SELECT_ANY_LAYOUT:
-        return true;
-    default: /* not one, unless it is said here */
-        return false;
-    }
-}
-
 /* Returns the longest row of a path on a device: bounded by the device, and by what its kernels were compiled for. */
 static uint64_t longest_of(const struct row *row, const struct select_device *device)
 {
@@ -503,7 +490,7 @@ struct question {
 static bool row_fits(const struct row *row, const struct question *question)
 {
     return (row->facts & ~question->facts) == 0 && question->length <= longest_of(row, question->device) &&
-           can_take(row->path, question->facts, question->length) && (!question->ranges || takes_ranges(row->path));
+           can_take(row->path, question->facts, question->length) && (!question->ranges || needs[row->path].ranges);
 }
 
 int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
