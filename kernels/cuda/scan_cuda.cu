@@ -75,38 +75,33 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
                      scan_by_length_bytes(rows, count, sum_bytes_of(&rows->rule))});
 }
 
+/* Launches that small jobs share, in the order of select_together_of's answers: the first one's number, the number of a
+ * rule's instance, and the launcher. */
+static const struct together {
+    int first;
+    int (*number)(const struct scan_rule *rule);
+    cudaError_t (*run)(const struct scan_part *parts, unsigned count, cudaStream_t stream);
+} togethers[] = {
+    {},
+    {1, scan_any_layout_number, scan_any_layout_together},
+    {1 + ANY_LAYOUT_KERNELS, scan_affine_number, scan_affine_together},
+    {1 + ANY_LAYOUT_KERNELS + SCAN_AFFINES, scan_reduce_number, scan_reduce_together},
+};
+
 int scan_cuda_group(const struct scan_rows *rows, uint64_t count)
 {
-    switch (select_together_of(rows, count)) {
-    case SELECT_ALONE:
-        return 0;
-    case SELECT_SCANS:
-        return 1 + scan_any_layout_number(&rows->rule);
-    case SELECT_AFFINES:
-        return 1 + ANY_LAYOUT_KERNELS + scan_affine_number(&rows->rule);
-    case SELECT_REDUCTIONS:
-        return 1 + ANY_LAYOUT_KERNELS + SCAN_AFFINES + scan_reduce_number(&rows->rule);
-    }
-    return 0;
+    const struct together *together = &togethers[select_together_of(rows, count)];
+    return together->number ? together->first + together->number(&rows->rule) : 0;
 }
 
 int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUstream_st *stream)
 {
     struct scan_device *device;
-    cudaError_t error = device_current(&device);
+    const struct together *together = &togethers[select_together_of(parts->rows, parts->count)];
+    const cudaError_t error = device_current(&device);
     if (error)
         return error;
-    switch (select_together_of(parts->rows, parts->count)) {
-    case SELECT_ALONE:
-        break;
-    case SELECT_SCANS:
-        return scan_any_layout_together(parts, count, stream);
-    case SELECT_AFFINES:
-        return scan_affine_together(parts, count, stream);
-    case SELECT_REDUCTIONS:
-        return scan_reduce_together(parts, count, stream);
-    }
-    return cudaErrorInvalidValue;
+    return together->run ? together->run(parts, count, stream) : cudaErrorInvalidValue;
 }
 
 const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_t count)
@@ -116,7 +111,7 @@ const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_
     return device_current(&device) ? "" : select_word(select_path_of(rows, &plan, device));
 }
 
-/* Ragged rows of up to `longest` samples have been queued. The others are scanned one by one. */
+/* Ragged rows of up to `longest` samples have been queued. The others take launches of their own, one by one. */
 static cudaError_t longer_run(const struct scan_call *call, uint64_t longest)
 {
     const uint64_t *const offsets = call->rows->offsets, end = call->first + call->count;
@@ -155,6 +150,10 @@ static uint64_t shared_longest(const struct scan_call *call)
 {
     const struct scan_rule *rule = &call->rows->rule;
     const bool is_alone = rule->demean || rule->kind == SCAND_KIND_TRAPEZOID;
+    if (call->path == SELECT_RAGGED)
+        return scan_ragged_length_max(call->device);
+    if (call->path == SELECT_REDUCE)
+        return ORDER_BLOCK;
     return call->count < BY_LENGTH_LEAST || is_alone ? ORDER_BLOCK : BY_LENGTH_LONGEST;
 }
 
@@ -197,17 +196,16 @@ static cudaError_t shorter_run(const struct scan_call *call)
 
 static cudaError_t ragged_run(const struct scan_call *call)
 {
-    const bool all = call->path == SELECT_RAGGED;
+    const bool all = call->path == SELECT_RAGGED || call->path == SELECT_REDUCE;
     const cudaError_t error = all ? launchers[call->path](call) : shorter_run(call);
-    return error ? error : longer_run(call, all ? scan_ragged_length_max(call->device) : shared_longest(call));
+    return error ? error : longer_run(call, shared_longest(call));
 }
 
 static int path_try(enum select_path path, void *context)
 {
     struct scan_call call = *(const struct scan_call *)context;
     call.path = path;
-    return call.rows->offsets && call.rows->rule.operation != SCAND_OPERATION_REDUCE ? ragged_run(&call)
-                                                                                     : launchers[path](&call);
+    return call.rows->offsets ? ragged_run(&call) : launchers[path](&call);
 }
 
 static bool is_nothing(const struct scan_rows *rows, uint64_t count)

@@ -173,43 +173,36 @@ static cudaError_t finish_run(const struct reducer *reducer, struct reduce_plan 
     return error ? error : scan_kernel_launch(reducer->finisher, grid, FINISH_BLOCK, arguments, 0, stream);
 }
 
-/* Rows of any one length; `is_short`: several for a warp. */
-static cudaError_t even_run(const struct scan_device *device, bool is_short, const struct scan_rows *rows,
-                            uint64_t first, uint64_t count, const struct scan_range *range, void *totals,
-                            cudaStream_t stream)
+/* Rows of any one length. */
+static cudaError_t even_run(const struct scan_call *call)
 {
-    const struct reducer *reducer = reducer_of(&rows->rule);
-    struct reduce_plan plan = plan_of(rows, first, count, totals);
+    const struct scan_device *device = call->device;
+    const struct scan_range *range = call->range;
+    const struct reducer *reducer = reducer_of(&call->rows->rule);
+    struct reduce_plan plan = plan_of(call->rows, call->first, call->count, call->workspace);
     cudaError_t error = cudaSuccess;
     if (range && range->work == RANGE_RESULT)
-        return finish_run(reducer, &plan, count, stream);
+        return finish_run(reducer, &plan, call->count, call->stream);
     if (range)
         scan_plan_narrow(&plan.scan, range);
-    if (is_short)
-        return short_run(device, reducer, &plan, stream);
-    if (rows->length > 0)
-        error = teams_run(device, reducer, &plan, rows->length, stream);
+    if (call->path == SELECT_REDUCE_WARP_PER_ROWS)
+        return short_run(device, reducer, &plan, call->stream);
+    if (call->rows->length > 0)
+        error = teams_run(device, reducer, &plan, call->rows->length, call->stream);
     if (!error && plan.scan.blocks != 1 && !range)
-        error = finish_run(reducer, &plan, count, stream);
+        error = finish_run(reducer, &plan, call->count, call->stream);
     return error;
 }
 
-/* Ragged rows of at most an order block are an item each; then the longer ones, one by one. */
+/* Ragged rows of at most an order block are an item each. */
 static cudaError_t ragged_run(const struct scan_call *call)
 {
-    const struct scan_rows *rows = call->rows;
-    const uint64_t first = call->first, count = call->count;
-    const uint64_t mean = (rows->offsets[first + count] - rows->offsets[first]) / count;
-    struct scan_rows shorter = *rows;
+    const uint64_t *const offsets = call->rows->offsets + call->first;
+    struct scan_rows shorter = *call->rows;
     shorter.length = ORDER_BLOCK;
-    struct reduce_plan plan = plan_of(&shorter, first, count, NULL);
-    cudaError_t error = teams_run(call->device, reducer_of(&rows->rule), &plan, mean, call->stream);
-    for (uint64_t r = first; r < first + count && rows->length > ORDER_BLOCK && !error; r++) {
-        struct scan_rows row = scan_rows_joined(rows, r, 1);
-        if (row.length > ORDER_BLOCK)
-            error = even_run(call->device, false, &row, 0, 1, NULL, call->workspace, call->stream);
-    }
-    return error;
+    struct reduce_plan plan = plan_of(&shorter, call->first, call->count, NULL);
+    return teams_run(call->device, reducer_of(&call->rows->rule), &plan,
+                     (offsets[call->count] - offsets[0]) / call->count, call->stream);
 }
 
 cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
@@ -226,8 +219,5 @@ cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, 
 
 cudaError_t scan_reduce(const struct scan_call *call)
 {
-    const bool is_short = call->path == SELECT_REDUCE_WARP_PER_ROWS;
-    return call->rows->offsets ? ragged_run(call)
-                               : even_run(call->device, is_short, call->rows, call->first, call->count, call->range,
-                                          call->workspace, call->stream);
+    return call->rows->offsets ? ragged_run(call) : even_run(call);
 }
