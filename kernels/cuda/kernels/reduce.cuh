@@ -15,9 +15,7 @@
 #include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/exchange/team.cuh"
 #include "kernels/cuda/lane/accumulator.cuh"
-#include "kernels/cuda/lane/convert16.cuh"
-#include "kernels/cuda/lane/convert32.cuh"
-#include "kernels/cuda/lane/convert64.cuh"
+#include "kernels/cuda/lane/convert.cuh"
 #include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 #include "kernels/cuda/warp/packed_rows.cuh"
@@ -160,38 +158,18 @@ template <class Sum, int Bytes>
 DEVICE void leaf_samples(const struct reduce_plan &plan, uint32_t words[4 * Bytes], typename Sum::sample x[ORDER_LEAF])
 {
     const enum scand_dtype form = plan.scan.input_form;
-    if constexpr (Bytes == 8)
-        words64_order(form, words);
     if constexpr (!Sum::is_real) {
-        if constexpr (Bytes == 4)
-            words32_order(form, words);
-        const uint32_t sign = codec_class(form) == SCAND_CLASS_SIGNED ? ~0u : 0;
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++) {
-            uint32_t low = words[i * Bytes / 4];
-            uint32_t high = Bytes == 8 ? words[i * Bytes / 4 + 1] : (uint32_t)((int32_t)low >> 31) & sign;
-            x[i] = ((uint64_t)high << 32 | low) ^ plan.flip;
-        }
+        leaf_of_words<Bytes>(form, words, x, plan.flip);
     } else if constexpr (Bytes == 8) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = Sum::from_f64(__hiloint2double((int)words[2 * i + 1], (int)words[2 * i]));
-    } else if (Bytes == 4 && codec_class(form) == SCAND_CLASS_F64) {
-        if constexpr (Bytes == 4)
-            words32_order(form, words);
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = Sum::from_f64((double)(int32_t)words[i]);
+        leaf_of_words<Bytes>(form, words, x);
     } else {
+        if constexpr (Bytes == 4 && sizeof(typename Sum::sample) == 8)
+            if (codec_class(form) == SCAND_CLASS_F64) {
+                leaf_of_words<Bytes>(form, words, x);
+                return;
+            }
         float reals[ORDER_LEAF];
-        if constexpr (Bytes == 2) {
-            convert16_decode(form, words, reals);
-        } else {
-#pragma unroll
-            for (int i = 0; i < ORDER_LEAF; i++)
-                reals[i] = __uint_as_float(words[i]);
-            leaf_decode(form, reals);
-        }
+        leaf_of_words<Bytes>(form, words, reals);
         leaf_from_f32<Sum>(reals, x);
     }
 }

@@ -13,18 +13,10 @@ template <class T> struct affine_map {
     T term, factor;
 };
 
-/* block.cuh finds these two by the type of their arguments. */
 template <class T> DEVICE void pin(affine_map<T> &map)
 {
     pin(map.term);
     pin(map.factor);
-}
-
-template <bool Backward, class T>
-DEVICE bool lane_before(affine_map<T> value, affine_map<T> *before, int distance, int last)
-{
-    lane_before<Backward>(value.term, &before->term, distance, last);
-    return lane_before<Backward>(value.factor, &before->factor, distance, last);
 }
 
 template <class T> F2_INLINE T affine_mul(T left, T right)
@@ -54,20 +46,18 @@ DEVICE struct f2 affine_apply(struct f2 factor, struct f2 y, float term)
     return f2_add_f32(f2_mul(factor, y), term);
 }
 
-/* A sample as a number, and a number as a sample. */
-template <class T> DEVICE void affine_convert(T from, T *to)
+/* A sample or a coefficient as a number, and a number as a sample. */
+template <class T, class From> DEVICE T number_of(From x)
 {
-    *to = from;
-}
-
-DEVICE void affine_convert(float from, struct f2 *to)
-{
-    *to = f2_from_f32(from);
-}
-
-DEVICE void affine_convert(struct f2 from, float *to)
-{
-    *to = from.high;
+    const bool from_f2 = std::is_same<From, struct f2>::value;
+    if constexpr (std::is_same<T, struct f2>::value == from_f2)
+        return (T)x;
+    else if constexpr (from_f2)
+        return x.high;
+    else if constexpr (std::is_same<From, float>::value)
+        return f2_from_f32(x);
+    else
+        return f2_from_f64(x);
 }
 
 template <class T> struct affine_sum {
@@ -81,31 +71,5 @@ template <class T> struct affine_sum {
     }
     DEVICE sum identity() { return {}; }
 };
-
-/* Samples and coefficients as numbers. */
-template <class T> DEVICE T number_of(float x)
-{
-    return x;
-}
-
-template <> struct f2 number_of(float x)
-{
-    return f2_from_f32(x);
-}
-
-template <class T> DEVICE T number_of(double x)
-{
-    return (T)x;
-}
-
-template <> struct f2 number_of(double x)
-{
-    return f2_from_f64(x);
-}
-
-template <class T> DEVICE T number_of(uint64_t x)
-{
-    return x;
-}
 
 #endif

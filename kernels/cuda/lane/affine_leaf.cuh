@@ -54,17 +54,14 @@ template <class T, bool Backward, bool Partial, class Sample, class Factors>
 DEVICE affine_map<T> affine_leaf_total(const Sample x[ORDER_LEAF], const Factors &factors, int last)
 {
     const int first = Backward ? ORDER_LEAF - 1 : 0;
-    affine_map<T> sum = {{}, factors.at(first)};
-    affine_convert(x[first], &sum.term);
+    affine_map<T> sum = {number_of<T>(x[first]), factors.at(first)};
 #pragma unroll
     for (int i = 1; i < ORDER_LEAF; i++) {
         const int k = Backward ? ORDER_LEAF - 1 - i : i;
         const T factor = factors.at(k);
         const affine_map<T> next = {affine_apply(factor, sum.term, x[k]), affine_mul(factor, sum.factor)};
-        T begin;
-        affine_convert(x[k], &begin);
         const bool start = Partial && k == last;
-        sum.term = start ? begin : next.term;
+        sum.term = start ? number_of<T>(x[k]) : next.term;
         sum.factor = start ? factor : next.factor;
     }
     return sum;
@@ -81,8 +78,8 @@ DEVICE void affine_leaf_values(Sample x[ORDER_LEAF], const Factors &factors, car
         const T before = Partial && start ? (carry.present ? carry.sum : T{}) : y;
         y = affine_apply(factors.at(k), before, x[k]);
         if (start && !carry.present)
-            affine_convert(x[k], &y);
-        affine_convert(Exclusive ? before : y, &x[k]);
+            y = number_of<T>(x[k]);
+        x[k] = number_of<Sample>(Exclusive ? before : y);
     }
 }
 

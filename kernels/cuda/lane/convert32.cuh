@@ -97,32 +97,26 @@ template <bool Whole = false> DEVICE void leaf_encode(enum scand_dtype form, flo
         leaf_swap(x);
 }
 
-/* Functions of their own have registers for it, of which 32 leave none in the middle of a kernel. They also have
- * samples in registers that vectors of 16 bytes are loaded into and stored from: without them each is moved twice. */
-struct leaf_words {
-    float x[ORDER_LEAF];
-};
-
-static __device__ __noinline__ struct leaf_words leaf_decoded(enum scand_dtype form, struct leaf_words words)
+/* A function of its own has registers for it, of which 32 leave none in the middle of a kernel. It also has samples in
+ * registers that vectors of 16 bytes are loaded into and stored from: without them each is moved twice. */
+template <bool Encode>
+static __device__ __noinline__ held_leaf<float> leaf_converted(enum scand_dtype form, struct held_leaf<float> leaf)
 {
-    leaf_decode(form, words.x);
-    return words;
-}
-
-static __device__ __noinline__ struct leaf_words leaf_encoded(enum scand_dtype form, struct leaf_words words)
-{
-    leaf_encode<true>(form, words.x);
-    return words;
+    if constexpr (Encode)
+        leaf_encode<true>(form, leaf.x);
+    else
+        leaf_decode(form, leaf.x);
+    return leaf;
 }
 
 template <bool Encode> DEVICE void leaf_convert_apart(enum scand_dtype form, float x[ORDER_LEAF])
 {
-    struct leaf_words words;
+    struct held_leaf<float> leaf;
     if (form == SCAND_DTYPE_F32)
         return;
-    memcpy(words.x, x, sizeof(words));
-    words = Encode ? leaf_encoded(form, words) : leaf_decoded(form, words);
-    memcpy(x, words.x, sizeof(words));
+    memcpy(leaf.x, x, sizeof(leaf.x));
+    leaf = leaf_converted<Encode>(form, leaf);
+    memcpy(x, leaf.x, sizeof(leaf.x));
 }
 
 /*

@@ -8,44 +8,19 @@
 #include <type_traits>
 
 #include "kernels/cuda/lane/lane.cuh"
-#include "kernels/order1/f2.h"
 
 /* The value of the lane that a pass meets `distance` lanes earlier, and whether it is one of lanes 0 to `last`. */
-template <bool Backward> DEVICE bool lane_before(unsigned value, unsigned *before, int distance, int last)
+template <bool Backward, class T> DEVICE bool lane_before(T value, T *before, int distance, int last)
 {
-    return Backward ? shuffle_down(value, before, distance, last) : shuffle_up(value, before, distance);
-}
-
-template <bool Backward> DEVICE bool lane_before(float value, float *before, int distance, int last)
-{
-    unsigned bits;
-    bool there = lane_before<Backward>(__float_as_uint(value), &bits, distance, last);
-    *before = __uint_as_float(bits);
+    unsigned words[sizeof(T) / 4];
+    bool there = true;
+    memcpy(words, &value, sizeof(T));
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(T) / 4); i++)
+        there =
+            Backward ? shuffle_down(words[i], &words[i], distance, last) : shuffle_up(words[i], &words[i], distance);
+    memcpy(before, words, sizeof(T));
     return there;
-}
-
-template <bool Backward> DEVICE bool lane_before(double value, double *before, int distance, int last)
-{
-    unsigned low, high;
-    lane_before<Backward>((unsigned)__double2loint(value), &low, distance, last);
-    bool there = lane_before<Backward>((unsigned)__double2hiint(value), &high, distance, last);
-    *before = __hiloint2double((int)high, (int)low);
-    return there;
-}
-
-template <bool Backward> DEVICE bool lane_before(uint64_t value, uint64_t *before, int distance, int last)
-{
-    unsigned low, high;
-    lane_before<Backward>((unsigned)value, &low, distance, last);
-    bool there = lane_before<Backward>((unsigned)(value >> 32), &high, distance, last);
-    *before = (uint64_t)high << 32 | low;
-    return there;
-}
-
-template <bool Backward> DEVICE bool lane_before(struct f2 value, struct f2 *before, int distance, int last)
-{
-    lane_before<Backward>(value.high, &before->high, distance, last);
-    return lane_before<Backward>(value.low, &before->low, distance, last);
 }
 
 /* The value of one lane, in all. */

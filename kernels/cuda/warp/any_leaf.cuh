@@ -8,9 +8,7 @@
 #ifndef KERNELS_CUDA_WARP_ANY_LEAF_CUH
 #define KERNELS_CUDA_WARP_ANY_LEAF_CUH
 
-#include "kernels/cuda/lane/convert16.cuh"
-#include "kernels/cuda/lane/convert32.cuh"
-#include "kernels/cuda/lane/convert64.cuh"
+#include "kernels/cuda/lane/convert.cuh"
 #include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/tile_words.cuh"
 
@@ -113,22 +111,22 @@ template <enum any_fetching Fetching> struct any_tile_source {
     }
 };
 
+/* The samples of this lane's leaf from words of so many bytes; `flip` is of integers alone. */
+template <int Bytes, class Source, class T, class... Flip>
+DEVICE void any_samples_of(enum scand_dtype form, const Source &source, T x[ORDER_LEAF], Flip... flip)
+{
+    uint32_t words[4 * Bytes];
+    source.template words<Bytes>(words);
+    leaf_of_words<Bytes>(form, words, x, flip...);
+}
+
 /* Samples of i32be and i32le, which few have, from the words of this lane's leaf, and a value of f64 as one. Functions
  * of their own: inlined, they make kernels that hold all they can spill more, for everybody. */
-struct leaf_reals {
-    double x[ORDER_LEAF];
-};
-
 template <class Source>
-static __device__ __noinline__ struct leaf_reals any_i32_apart(enum scand_dtype form, const Source source)
+static __device__ __noinline__ held_leaf<double> any_i32_apart(enum scand_dtype form, const Source source)
 {
-    struct leaf_reals leaf;
-    uint32_t words[ORDER_LEAF];
-    source.template words<4>(words);
-    words32_order(form, words);
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        leaf.x[i] = (double)(int32_t)words[i];
+    struct held_leaf<double> leaf;
+    any_samples_of<4>(form, source, leaf.x);
     return leaf;
 }
 
@@ -143,69 +141,40 @@ static __device__ __noinline__ uint32_t i32_apart(enum scand_dtype form, double 
 template <bool Apart, class Source>
 DEVICE void any_samples(const struct any_plan &plan, const Source &source, float x[ORDER_LEAF], bool packed = false)
 {
-    if (plan.input_bytes == 2) {
-        uint32_t words[WORDS16];
-        source.template words<2>(words);
-        if (packed)
-#pragma unroll
-            for (int i = 0; i < ORDER_LEAF; i++)
-                x[i] = __uint_as_float(i < WORDS16 ? words[i] : 0);
-        else
-            convert16_decode(plan.input, words, x);
-    } else {
-        uint32_t words[ORDER_LEAF];
-        source.template words<4>(words);
+    if (plan.input_bytes == 4) {
+        any_samples_of<4>(plan.input, source, x);
+        return;
+    }
+    uint32_t words[WORDS16];
+    source.template words<2>(words);
+    if (packed)
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = __uint_as_float(words[i]);
-        leaf_decode(plan.input, x);
-    }
+            x[i] = __uint_as_float(i < WORDS16 ? words[i] : 0);
+    else
+        leaf_of_words<2>(plan.input, words, x);
 }
 
 template <bool Apart, class Source>
 DEVICE void any_samples(const struct any_plan &plan, const Source &source, double x[ORDER_LEAF])
 {
     if (plan.input_bytes == 8) {
-        uint32_t words[2 * ORDER_LEAF];
-        source.template words<8>(words);
-        words64_order(plan.input, words);
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = __hiloint2double((int)words[2 * i + 1], (int)words[2 * i]);
+        any_samples_of<8>(plan.input, source, x);
     } else if constexpr (Apart) {
-        const struct leaf_reals leaf = any_i32_apart(plan.input, source);
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = leaf.x[i];
+        const struct held_leaf<double> leaf = any_i32_apart(plan.input, source);
+        memcpy(x, leaf.x, sizeof(leaf.x));
     } else {
-        uint32_t words[ORDER_LEAF];
-        source.template words<4>(words);
-        words32_order(plan.input, words);
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = (double)(int32_t)words[i];
+        any_samples_of<4>(plan.input, source, x);
     }
 }
 
 template <bool Apart, class Source>
 DEVICE void any_samples(const struct any_plan &plan, const Source &source, uint64_t x[ORDER_LEAF])
 {
-    if (plan.input_bytes == 8) {
-        uint32_t words[2 * ORDER_LEAF];
-        source.template words<8>(words);
-        words64_order(plan.input, words);
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = ((uint64_t)words[2 * i + 1] << 32 | words[2 * i]) ^ plan.flip;
-    } else {
-        uint32_t words[ORDER_LEAF];
-        source.template words<4>(words);
-        words32_order(plan.input, words);
-        const uint32_t sign = codec_class(plan.input) == SCAND_CLASS_SIGNED ? ~0u : 0;
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = ((uint64_t)((uint32_t)((int32_t)words[i] >> 31) & sign) << 32 | words[i]) ^ plan.flip;
-    }
+    if (plan.input_bytes == 8)
+        any_samples_of<8>(plan.input, source, x, plan.flip);
+    else
+        any_samples_of<4>(plan.input, source, x, plan.flip);
 }
 
 /* The upper half of plan.flip, for samples of 4 bytes. */

@@ -8,37 +8,6 @@
 #include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-/* Starts the copy of a warp's tile of an item. `Lines`: in requests that begin where lines of device memory do. */
-template <bool Aligned, bool Lines> DEVICE void scan_fetch(const struct scan_item *item, int warp, uint4 *tile)
-{
-    const int count = tile_samples(item->length, warp);
-    const char *source = item->input + warp * ORDER_TILE * 4;
-    /* Within a row, no last vector is shared with others. */
-    if (!Aligned && !Lines && (warp + 1) * ORDER_TILE + VEC16_BYTES / 4 <= item->length)
-        fetch_vectors_inside(tile, source, shift_of<float>(source));
-    else if (count > 0 && Lines)
-        fetch_lines<1>(tile, source, count);
-    else if (count > 0)
-        fetch_vectors(tile, source, Aligned ? 0 : shift_of<float>(source), count);
-    __pipeline_commit();
-}
-
-/* The samples of this lane's leaf, when they have arrived. Their place is free then. */
-template <bool Aligned, bool Lines>
-DEVICE void scan_read(const struct scan_item *item, const uint4 *tile, float samples[ORDER_LEAF])
-{
-    __pipeline_wait_prior(0);
-    __syncwarp();
-    if (Aligned)
-        leaf_read(tile, samples);
-    else if (Lines)
-        leaf_read_at(tile, vectors_in_line(item->input) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(item->input),
-                     samples);
-    else
-        leaf_read<true, true>(tile, shift_of<float>(item->input), samples);
-    __syncwarp();
-}
-
 /* Shifting samples takes more registers than 40, with which f32 does else. */
 template <class Sum, bool Aligned>
 constexpr int scan_registers = !Aligned && Sum::has_identity       ? 48
@@ -92,13 +61,33 @@ template <class Sum, bool Aligned> struct item_io {
         !Aligned && Sum::has_identity; /* f2 has no instructions to spare, aligned rows need it less */
     using words = struct held_leaf<float>;
 
+    /* Starts the copy of a warp's tile. */
     DEVICE void fetch(const struct scan_item *item, int warp, uint4 *tile)
     {
-        scan_fetch<Aligned, lines>(item, warp, tile);
+        const int count = tile_samples(item->length, warp);
+        const char *source = item->input + warp * ORDER_TILE * 4;
+        /* Within a row, no last vector is shared with others. */
+        if (!Aligned && !lines && (warp + 1) * ORDER_TILE + VEC16_BYTES / 4 <= item->length)
+            fetch_vectors_inside(tile, source, shift_of<float>(source));
+        else if (count > 0 && lines)
+            fetch_lines<1>(tile, source, count);
+        else if (count > 0)
+            fetch_vectors(tile, source, Aligned ? 0 : shift_of<float>(source), count);
+        __pipeline_commit();
     }
+    /* The samples of this lane's leaf, when they have arrived. Their place is free then. */
     DEVICE void read(const struct scan_item *item, const uint4 *tile, words *samples)
     {
-        scan_read<Aligned, lines>(item, tile, samples->x);
+        __pipeline_wait_prior(0);
+        __syncwarp();
+        const int shift = shift_of<float>(item->input);
+        if (Aligned)
+            leaf_read(tile, samples->x);
+        else if (lines)
+            leaf_read_at(tile, vectors_in_line(item->input) + ORDER_LEAF / 4 * lane_index(), shift, samples->x);
+        else
+            leaf_read<true, true>(tile, shift, samples->x);
+        __syncwarp();
     }
     DEVICE void decode(enum scand_dtype form, words *samples, typename Sum::sample x[ORDER_LEAF])
     {

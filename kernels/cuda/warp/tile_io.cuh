@@ -190,13 +190,9 @@ template <int By, bool Apart = false> DEVICE void leaf_shift_down(const float fr
         x[i] = from[i + By];
 }
 
-/* Reads a leaf whose samples begin `shift` samples later. */
-template <bool Settled = true, bool Apart = false>
-DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
+template <bool Apart = false>
+DEVICE void leaf_shift_down(const float from[ORDER_LEAF + 4], int shift, float x[ORDER_LEAF])
 {
-    float from[ORDER_LEAF + 4];
-    leaf_read<Settled>(tile, from);
-    vec16_get(&tile[swizzle(4 * lane_index() + 4)], &from[ORDER_LEAF]);
     if (shift == 0)
         leaf_shift_down<0, Apart>(from, x);
     else if (shift == 1)
@@ -207,6 +203,16 @@ DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
         leaf_shift_down<3, Apart>(from, x);
 }
 
+/* Reads a leaf whose samples begin `shift` samples later. */
+template <bool Settled = true, bool Apart = false>
+DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
+{
+    float from[ORDER_LEAF + 4];
+    leaf_read<Settled>(tile, from);
+    vec16_get(&tile[swizzle(4 * lane_index() + 4)], &from[ORDER_LEAF]);
+    leaf_shift_down<Apart>(from, shift, x);
+}
+
 /* A leaf that begins `shift` samples after the start of vector `first`. */
 DEVICE void leaf_read_at(const uint4 *vectors, int first, int shift, float x[ORDER_LEAF])
 {
@@ -214,17 +220,9 @@ DEVICE void leaf_read_at(const uint4 *vectors, int first, int shift, float x[ORD
 #pragma unroll
     for (int j = 0; j < ORDER_LEAF / 4; j++)
         vec16_get(&vectors[swizzle(first + j)], &from[4 * j]);
-    if (shift == 0) {
-        leaf_shift_down<0>(from, x);
-        return;
-    }
-    vec16_get(&vectors[swizzle(first + ORDER_LEAF / 4)], &from[ORDER_LEAF]);
-    if (shift == 1)
-        leaf_shift_down<1>(from, x);
-    else if (shift == 2)
-        leaf_shift_down<2>(from, x);
-    else
-        leaf_shift_down<3>(from, x);
+    if (shift != 0)
+        vec16_get(&vectors[swizzle(first + ORDER_LEAF / 4)], &from[ORDER_LEAF]);
+    leaf_shift_down(from, shift, x);
 }
 
 template <bool Settled = true> DEVICE void leaf_write(uint4 *tile, int leaf, const float x[ORDER_LEAF])
