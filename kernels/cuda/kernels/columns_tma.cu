@@ -22,10 +22,10 @@ template <class Accumulator, class Word> static constexpr struct kernels kernels
 
 /* Kernels of sums of words of 4 bytes, then of 2; then of products and maxima, in f32. */
 static const struct kernels list[] = {kernels_by<sum_f32, float>(),
-                                      kernels_by<sum_f64, float>(),
+                                      kernels_by<sum_f64_of<float>, float>(),
                                       kernels_by<sum_f2, float>(),
                                       kernels_by<sum_f32, uint16_t>(),
-                                      kernels_by<sum_f64, uint16_t>(),
+                                      kernels_by<sum_f64_of<float>, uint16_t>(),
                                       kernels_by<sum_f2, uint16_t>(),
                                       kernels_by<any_real<float, SCAND_OPERATOR_PROD>, float>(),
                                       kernels_by<any_real<float, SCAND_OPERATOR_MAX>, float>()};

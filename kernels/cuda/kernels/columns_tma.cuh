@@ -27,7 +27,6 @@
 #include "kernels/cuda/exchange/mbarrier.cuh"
 #include "kernels/cuda/exchange/tile_state.cuh"
 #include "kernels/cuda/lane/column_leaf.cuh"
-#include "kernels/cuda/lane/convert16.cuh"
 #include "kernels/cuda/lane/shuffle.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 
@@ -170,44 +169,6 @@ template <class Get> DEVICE void tma_rows(const struct tma_plan &plan, int sampl
     }
 }
 
-/* Pairs of f16 or bf16, of both columns of a lane, become samples; and back. */
-DEVICE void tma_decode(enum scand_dtype form, const uint32_t pairs[ORDER_LEAF], float x[TMA_LANE][ORDER_LEAF])
-{
-    if (form == SCAND_DTYPE_F16) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++) {
-            float pair[TMA_LANE];
-            f32x2_of_f16x2(pairs[i], pair);
-            x[0][i] = pair[0];
-            x[1][i] = pair[1];
-        }
-    } else {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++) {
-            float pair[TMA_LANE];
-            bf16_decode(pairs[i], pair);
-            x[0][i] = pair[0];
-            x[1][i] = pair[1];
-        }
-    }
-}
-
-DEVICE void tma_encode(enum scand_dtype form, const float x[TMA_LANE][ORDER_LEAF], bool nan, uint32_t pairs[ORDER_LEAF])
-{
-#pragma unroll
-    for (int first = 0; first < ORDER_LEAF; first += WORDS16) {
-        float samples[ORDER_LEAF];
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            samples[i] = x[i % TMA_LANE][first + i / TMA_LANE];
-#pragma unroll
-        for (int i = 0; i < WORDS16; i++)
-            pairs[first + i] = form == SCAND_DTYPE_F16 ? f16_encode(&samples[2 * i]) : bf16_encode(&samples[2 * i]);
-        if (nan)
-            convert16_encode_nan(form, samples, pairs + first);
-    }
-}
-
 /* Reads this lane's columns of a leaf, in the order in which the first pass meets samples. */
 template <class Sum>
 DEVICE void tma_read(const struct tma_plan &plan, const tma_leaf<Sum> *leaf, int samples, float x[TMA_LANE][ORDER_LEAF])
@@ -223,7 +184,7 @@ DEVICE void tma_read(const struct tma_plan &plan, const tma_leaf<Sum> *leaf, int
         uint32_t pairs[ORDER_LEAF];
         tma_rows(plan, samples,
                  [&](int i, int row) { pairs[i] = *(const uint32_t *)&(*leaf)[row][lane_index() * TMA_LANE]; });
-        tma_decode(plan.input_form, pairs, x);
+        pairs_decode<false>(plan.input_form, pairs, x);
     }
 #pragma unroll
     for (int c = 0; c < TMA_LANE; c++) {
@@ -255,7 +216,7 @@ DEVICE void tma_write(const struct tma_plan &plan, tma_leaf<Sum> *leaf, int samp
             leaf_encode(plan.output_form, x[c]);
     }
     if constexpr (!words)
-        tma_encode(plan.output_form, x, nan, pairs);
+        pairs_encode<false>(plan.output_form, x, nan, pairs);
     const auto put = [&](int i, int row) {
         auto *const pair = &(*leaf)[row][lane_index() * TMA_LANE];
         if constexpr (words)

@@ -97,30 +97,33 @@ SCAND_DTYPES(X)
 #undef X
 #undef IS_INTEGER16
 
-DEVICE void convert16_decode(enum scand_dtype form, const uint32_t words[WORDS16], float x[ORDER_LEAF])
+/* So many words. `Integers`: the form may be one of integers. */
+template <int Words = WORDS16, bool Integers = true>
+DEVICE void convert16_decode(enum scand_dtype form, const uint32_t words[Words], float x[2 * Words])
 {
     if (form == SCAND_DTYPE_F16) {
 #pragma unroll
-        for (int i = 0; i < WORDS16; i++)
+        for (int i = 0; i < Words; i++)
             f32x2_of_f16x2(words[i], &x[2 * i]);
-    } else if (form == SCAND_DTYPE_BF16) {
+    } else if (!Integers || form == SCAND_DTYPE_BF16) {
 #pragma unroll
-        for (int i = 0; i < WORDS16; i++)
+        for (int i = 0; i < Words; i++)
             bf16_decode(words[i], &x[2 * i]);
     } else {
         const struct integers16 integers = integers16_of(form);
 #pragma unroll
-        for (int i = 0; i < WORDS16; i++)
+        for (int i = 0; i < Words; i++)
             integers16_decode(integers, words[i], &x[2 * i]);
     }
 }
 
 /* Encodes NaN: all of them become one. */
-DEVICE void convert16_encode_nan(enum scand_dtype form, const float x[ORDER_LEAF], uint32_t words[WORDS16])
+template <int Words>
+DEVICE void convert16_encode_nan(enum scand_dtype form, const float x[2 * Words], uint32_t words[Words])
 {
     const uint32_t nan = form == SCAND_DTYPE_F16 ? 0x7e00 : form == SCAND_DTYPE_BF16 ? 0x7fc0 : 0;
 #pragma unroll
-    for (int i = 0; i < WORDS16; i++) {
+    for (int i = 0; i < Words; i++) {
         if (x[2 * i] != x[2 * i])
             words[i] = __byte_perm(words[i], nan, 0x3254);
         if (x[2 * i + 1] != x[2 * i + 1])
@@ -128,24 +131,25 @@ DEVICE void convert16_encode_nan(enum scand_dtype form, const float x[ORDER_LEAF
     }
 }
 
-DEVICE void convert16_encode(enum scand_dtype form, const float x[ORDER_LEAF], bool nan, uint32_t words[WORDS16])
+template <int Words = WORDS16, bool Integers = true>
+DEVICE void convert16_encode(enum scand_dtype form, const float x[2 * Words], bool nan, uint32_t words[Words])
 {
     if (form == SCAND_DTYPE_F16) {
 #pragma unroll
-        for (int i = 0; i < WORDS16; i++)
+        for (int i = 0; i < Words; i++)
             words[i] = f16_encode(&x[2 * i]);
-    } else if (form == SCAND_DTYPE_BF16) {
+    } else if (!Integers || form == SCAND_DTYPE_BF16) {
 #pragma unroll
-        for (int i = 0; i < WORDS16; i++)
+        for (int i = 0; i < Words; i++)
             words[i] = bf16_encode(&x[2 * i]);
     } else {
         const struct integers16 integers = integers16_of(form);
 #pragma unroll
-        for (int i = 0; i < WORDS16; i++)
+        for (int i = 0; i < Words; i++)
             words[i] = integers16_encode(integers, &x[2 * i]);
     }
     if (nan)
-        convert16_encode_nan(form, x, words);
+        convert16_encode_nan<Words>(form, x, words);
 }
 
 #endif
