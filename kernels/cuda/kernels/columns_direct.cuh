@@ -140,11 +140,7 @@ DEVICE void direct_read_plain(const struct direct_plan &plan, const struct direc
 {
     const struct scan_side &side = plan.any.scan.input;
     if (direct_has_pair<Sum>(plan, item)) {
-        const struct direct_words words = direct_words_at<Sum>(plan, item, side, column, 0);
-        if (words.samples == ORDER_LEAF)
-            direct_pairs_plain<true>(words, taking, held->x);
-        else
-            direct_pairs_plain<false>(words, taking, held->x);
+        direct_pairs_plain(direct_words_at<Sum>(plan, item, side, column, 0), taking, held->x);
     } else {
 #pragma unroll
         for (int l = 0; l < 2; l++) {
@@ -197,14 +193,8 @@ DEVICE void direct_read_two(const struct direct_plan &plan, const struct direct_
     } else {
         if (plan.plain)
             return direct_read_plain<Sum>(plan, item, column, taking, held);
-        if (direct_has_pair<Sum>(plan, item)) {
-            const struct direct_words words = direct_words_at<Sum>(plan, item, side, column, 0);
-            if (words.samples == ORDER_LEAF)
-                direct_pairs_short<true>(plan.any, words, taking, held->x);
-            else
-                direct_pairs_short<false>(plan.any, words, taking, held->x);
-            return;
-        }
+        if (direct_has_pair<Sum>(plan, item))
+            return direct_pairs_short(plan.any, direct_words_at<Sum>(plan, item, side, column, 0), taking, held->x);
 #pragma unroll
         for (int l = 0; l < 2; l++)
             any_read_from<Samples, true>(plan.any, direct_words_at<Sum>(plan, item, side, column, l),
@@ -220,11 +210,7 @@ DEVICE void direct_write_two(const struct direct_plan &plan, const struct direct
     using Samples = typename any_arithmetic<Sum>::samples;
     const struct scan_side &side = plan.any.scan.output;
     if (direct_has_pair<Sum>(plan, item)) {
-        const struct direct_words words = direct_words_at<Sum>(plan, item, side, column, 0);
-        if (words.samples == ORDER_LEAF)
-            direct_pairs_put<Samples, true>(plan.any, words, held->x);
-        else
-            direct_pairs_put<Samples, false>(plan.any, words, held->x);
+        direct_pairs_put<Samples>(plan.any, direct_words_at<Sum>(plan, item, side, column, 0), held->x);
     } else if (plan.plain_output) {
 #pragma unroll
         for (int l = 0; l < 2; l++) {

@@ -30,6 +30,15 @@ DEVICE tile_state *direct_state(const struct direct_states &states, uint64_t col
     return states.levels[level] + (number * states.columns + column) * tile_state_words<Sum>();
 }
 
+/* That of the tile which a pass meets `back` tiles before an item's, in a column of its strip. */
+template <class Sum, bool Backward>
+DEVICE tile_state *direct_state_before(const struct direct_plan &plan, const struct direct_item *item, int pass,
+                                       int column, int back)
+{
+    return direct_state<Sum>(plan.states[pass], (uint64_t)item->strip * direct_columns_of<Sum> + column, 0,
+                             Backward ? item->tile + back : item->tile - back);
+}
+
 /* The inclusive prefix of a member of a group: lane i of a warp has the total of the i-th one before it, up to
  * `before`, and step by step the network leads to that of lane 0. */
 template <class Sum> DEVICE typename Sum::sum direct_prefix(typename Sum::sum total, int before)
@@ -107,12 +116,9 @@ DEVICE void direct_poll_of(const struct direct_plan &plan, const struct direct_i
                            direct_smem<Sum> *smem)
 {
     const int words = tile_state_words<Sum>() * direct_leaves_of<Sum>, words_at_once = VEC16_BYTES / sizeof(tile_state);
-    const struct direct_member member = direct_member_of<Backward>(plan, item->tile, 0);
     const struct direct_polls polls = direct_polls_of<Sum>();
-    if (polls.back <= member.before) {
-        const tile_state *const state =
-            direct_state<Sum>(plan.states[pass], (uint64_t)item->strip * direct_columns_of<Sum> + polls.column, 0,
-                              Backward ? member.number + polls.back : member.number - polls.back);
+    if (polls.back <= direct_member_of<Backward>(plan, item->tile, 0).before) {
+        const tile_state *const state = direct_state_before<Sum, Backward>(plan, item, pass, polls.column, polls.back);
 #pragma unroll
         for (int i = 0; i < words; i += words_at_once)
             __pipeline_memcpy_async((tile_state *)&smem->polled[polls.back - 1][polls.column] + i, state + i,
@@ -201,16 +207,13 @@ template <class Sum, bool Backward>
 DEVICE void direct_poll_again(const struct direct_plan &plan, const struct direct_item *item, int pass,
                               direct_smem<Sum> *smem)
 {
-    const struct direct_member member = direct_member_of<Backward>(plan, item->tile, 0);
     const struct direct_polls polls = direct_polls_of<Sum>();
-    if (polls.back > member.before)
+    if (polls.back > direct_member_of<Backward>(plan, item->tile, 0).before)
         return;
 #pragma unroll 1
     for (int i = 0; i < direct_leaves_of<Sum>; i++) {
         const int c = polls.column + i;
-        const tile_state *const state =
-            direct_state<Sum>(plan.states[pass], (uint64_t)item->strip * direct_columns_of<Sum> + c, 0,
-                              Backward ? member.number + polls.back : member.number - polls.back);
+        const tile_state *const state = direct_state_before<Sum, Backward>(plan, item, pass, c, polls.back);
         while (!tile_state_is_published<Sum>(smem->polled[polls.back - 1][c]))
             smem->polled[polls.back - 1][c] = tile_state_poll<Sum>(state);
     }
@@ -237,10 +240,7 @@ DEVICE void direct_publish(const struct direct_plan &plan, const struct direct_i
     const typename Sum::sum total = direct_join<Sum>(
         [&](int c, int i) { return smem->sums[Backward ? i : max(item->leaves - 1 - i, 0)][c]; }, item->leaves);
     if (lane_index() < direct_columns_of<Sum>)
-        tile_state_publish<Sum>(direct_state<Sum>(plan.states[pass],
-                                                  (uint64_t)item->strip * direct_columns_of<Sum> + lane_index(), 0,
-                                                  item->tile),
-                                total);
+        tile_state_publish<Sum>(direct_state_before<Sum, Backward>(plan, item, pass, lane_index(), 0), total);
 }
 
 /* Totals of a strip's leaves become what is before them in the tile, and the total of the tile is published. Each warp
@@ -268,9 +268,7 @@ DEVICE void direct_network(const struct direct_plan &plan, const struct direct_i
         if (pass == plan.published_pass && lane == (Backward ? 0 : leaves - 1))
 #pragma unroll
             for (int i = 0; i < each; i++)
-                tile_state_publish<Sum>(direct_state<Sum>(plan.states[pass],
-                                                          (uint64_t)item->strip * direct_columns_of<Sum> + first + i, 0,
-                                                          item->tile),
+                tile_state_publish<Sum>(direct_state_before<Sum, Backward>(plan, item, pass, first + i, 0),
                                         prefixes[i]);
     }
 }
