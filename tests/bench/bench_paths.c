@@ -81,6 +81,7 @@ static const struct bench_case cases[] = {
     {MAX,    F32, "fb",      1754,     57001, 0,      ROWS,    1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
     {SUM,    F64, "fb",       111,    900000, 0,      ROWS,    1,       {CASE_LEFT_OUT, 0, CASE_LEFT_OUT}}, /* any grid */
     {MAX,    F32, "fb",       111,    900000, 0,      ROWS,    1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
+    {AFFINE, F32, "fb",   1000000,       100, 0,      ROWS,    1,       {0}},                   /* any packed */
     {SUM,    F16, "fb",     10000,     10000, 0,      ROWS,    1,       {0, 0, CASE_LEFT_OUT}}, /* any layout */
     {SUM,    F64, "fb",     10000,     10000, 0,      ROWS,    1,       {CASE_LEFT_OUT, 0, CASE_LEFT_OUT}},
     {MAX,    F32, "fb",     10000,     10000, 0,      ROWS,    1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},

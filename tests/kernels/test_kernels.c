@@ -33,15 +33,20 @@ static void short_rows(const struct group *group)
         rule_of("fb", INCLUSIVE, F32, D32, D32), rule_of("bf", EXCLUSIVE, F32, D32, D32),
         rule_of("fb", INCLUSIVE, F64, D32, D32), rule_of("bb", EXCLUSIVE, F64, D64, D32),
         rule_of("bf", INCLUSIVE, F2, D32, D32),  rule_of("fb", EXCLUSIVE, F2, D32, D32),
+        rule_of("fb", HALF, F2, D32, D32),       rule_of("bf", TRAPEZOID, F2, D64, D32),
+        rule_of("fb", EXCLUSIVE, F2, D64, D32),  rule_of("bf", INCLUSIVE, F2, D32, D64),
+        rule_of("fb", EXCLUSIVE, F2, D32, D32),  rule_of("bf", INCLUSIVE, F2, D64, D32),
     };
     for (uint64_t length = 1; length <= 512; length += length < 70 ? 1 : 17)
         for (size_t i = 0; i < 2 * COUNT(rules); i++) {
             size_t r = i / 2;
             struct scan_case c = case_of(1 + 3000 / length, length, rules[r]);
+            c.rule.op = r < 8 ? SCAND_OPERATOR_SUM : r < 10 ? SCAND_OPERATOR_PROD : SCAND_OPERATOR_AFFINE;
+            c.rule.coefficient = -0.998;
             c.input.offset = (unsigned)(length + r) % 4 * 4;
             c.output.offset = i % 2 ? c.input.offset : (unsigned)(length / 4) % 4 * 4;
             c.in_place = i == 0;
-            c.fill = r % 2 ? FILL_ENDS : FILL_ZEROS;
+            c.fill = r >= 6 ? (enum fill)((length + i) % FILL_COUNT) : r % 2 ? FILL_ENDS : FILL_ZEROS;
             c.first = length % 3;
             c.count = c.shape[0] - c.first;
             check_some(group, &c);

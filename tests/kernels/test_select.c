@@ -113,7 +113,7 @@ static void short_rows(void)
     PATH(WARP_PER_ROW, .length = 31, .gap = 8, .accumulator = IN_F64, .wide = true);
     PATH(ANY_PACKED, .length = 256, .input = IBM);
     PATH(WARP_PER_ROW, .length = 257, .input = IBM);
-    PATH(WARP_PER_ROW, .length = 31, .input = IBM, .accumulator = IN_F2);
+    PATH(ANY_PACKED, .length = 31, .input = IBM, .accumulator = IN_F2);
     PATH(ANY_LAYOUT, .length = 1000, .input_at = 1);
     PATH(ANY_PACKED, .length = 31, .output = F64);
     ON(t4, WARP_PER_ROW, .length = 1536);
@@ -153,7 +153,7 @@ static void short_rows_in_f2(void)
     PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F2, .gap = 4);
     PATH(WARP_PER_ROW, .length = 300, .accumulator = IN_F2, .input_at = 4);
     PATH(WARP_PER_ROWS_SERIAL, .length = 300, .accumulator = IN_F2, .input_at = 4, .output_at = 20);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 31, .accumulator = IN_F2, .wide = true);
+    PATH(ANY_PACKED, .length = 31, .accumulator = IN_F2, .wide = true);
     PATH(WARP_PER_ROW, .length = 1000, .gap = 240, .input = IBM, .output = IBM, .accumulator = IN_F2);
     PATH(ANY_LAYOUT_PREFETCH, .length = 1000, .accumulator = IN_F2, .wide = true, .input_at = 4);
 }
@@ -171,9 +171,13 @@ static void short_rows_of_any_rule(void)
     PATH(ANY_LAYOUT_PREFETCH, .length = 513, .op = MAX);
     PATH(ANY_LAYOUT_PREFETCH, .length = 100, .op = MAX, .gap = 4);
     PATH(ANY_LAYOUT_PREFETCH, .length = 100, .op = MAX, .demean = true);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 100, .op = SCAND_OPERATOR_PROD, .accumulator = IN_F2);
+    PATH(ANY_PACKED, .length = 512, .op = SCAND_OPERATOR_PROD, .accumulator = IN_F2);
+    PATH(ANY_PACKED, .length = 512, .kind = SCAND_KIND_HALF, .accumulator = IN_F2);
     PATH(ANY_LAYOUT, .length = 100, .op = MAX, .input_at = 2);
-    PATH(AFFINE_PREFETCH, .length = 100, .what = SCAN_AFFINE, .accumulator = IN_F2);
+    PATH(ANY_PACKED, .length = 512, .what = SCAN_AFFINE);
+    PATH(ANY_PACKED, .length = 512, .what = SCAN_AFFINE, .accumulator = IN_F2);
+    PATH(ANY_PACKED, .length = 256, .what = SCAN_AFFINE, .accumulator = IN_F64);
+    PATH(AFFINE_PREFETCH, .length = 257, .what = SCAN_AFFINE, .accumulator = IN_F64);
     ON(t4, ANY_PACKED, .length = 512, .op = MAX);
 }
 
@@ -289,7 +293,7 @@ static void many_columns(void)
 static void all_else(void)
 {
     PATH(AFFINE_PREFETCH, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64, .demean = true);
-    PATH(AFFINE_PREFETCH, .length = 257, .what = SCAN_AFFINE);
+    PATH(AFFINE_PREFETCH, .length = 513, .what = SCAN_AFFINE);
     PATH(CLUSTER_PER_ROW, .length = 262144, .what = SCAN_AFFINE);
     PATH(CLUSTER_PER_ROW, .length = 61440, .what = SCAN_AFFINE, .accumulator = IN_F2);
     PATH(CLUSTER_PER_ROW, .length = 61440, .what = SCAN_AFFINE, .input = IBM, .accumulator = IN_F64, .wide = true);
@@ -309,7 +313,7 @@ static void all_else(void)
     ON(no_clusters, AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE);
     PATH(BLOCK_PER_ROW_SHORT, .length = 257, .input = F16, .output = F16);
     PATH(BLOCK_PER_ROW_SHORT, .length = 16384, .input = I16, .output = F16, .accumulator = IN_F64);
-    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .input = F16, .output = F16, .accumulator = IN_F2);
+    PATH(ANY_PACKED, .length = 10, .input = F16, .output = F16, .accumulator = IN_F2);
     PATH(ANY_LAYOUT_PREFETCH, .length = 513, .input = F16, .output = F16, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(ANY_LAYOUT_PREFETCH, .length = 513, .op = MAX);
     PATH(ANY_LAYOUT_PREFETCH, .length = 513, .kind = HALF);
@@ -496,9 +500,9 @@ static void no_room(void)
     TRIES(((struct rows){.length = 5}), SELECT_THREAD_PER_ROW, SELECT_WARP_PER_ROWS, SELECT_ANY_PACKED,
           SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 200, .accumulator = IN_F2}), SELECT_WARP_PER_ROWS_SERIAL, SELECT_WARP_PER_ROWS,
-          SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
+          SELECT_ANY_PACKED, SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 300, .accumulator = IN_F2}), SELECT_WARP_PER_ROWS_SERIAL, SELECT_WARP_PER_ROW,
-          SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
+          SELECT_BLOCK_PER_ROW, SELECT_ANY_PACKED, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 1024}), SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH,
           SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 20000}), SELECT_CLUSTER_PER_ROW, SELECT_GRID_PER_ROW_ONE_LAUNCH,

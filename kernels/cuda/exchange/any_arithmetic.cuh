@@ -20,9 +20,15 @@ template <class Sum> DEVICE typename Sum::sample any_zero(const struct any_opera
     return any_outside<Sum>{plan.any, NULL, 0}.zero();
 }
 
-/* The arithmetic on a leaf of which `samples` are there: the change of samples before a pass; the leaf's total; its
- * values, from the carry before it. `first` is the number in the leaf of the sample that the pass meets first of all,
- * if that lies in this leaf. */
+/* The end of a leaf of which so many samples are there. */
+DEVICE struct leaf_end any_leaf_end(int samples)
+{
+    return {samples < ORDER_LEAF, samples - 1};
+}
+
+/* The arithmetic on a leaf, which may be partial: the change of samples before a pass; the leaf's total; its values,
+ * from the carry before it. `first` is the number in the leaf of the sample that the pass meets first of all, if that
+ * lies in this leaf. */
 template <class Sum> struct any_arithmetic {
     using samples = Sum; /* reading, writing and rounding of samples between passes */
 
@@ -37,25 +43,26 @@ template <class Sum> struct any_arithmetic {
                 leaf_halve_at<Sum>(x, first);
     }
     template <bool Backward>
-    DEVICE typename Sum::sum total(const struct any_operator_plan &, typename Sum::sample x[ORDER_LEAF], int samples)
+    DEVICE typename Sum::sum total(const struct any_operator_plan &, typename Sum::sample x[ORDER_LEAF],
+                                   struct leaf_end end)
     {
-        if (Sum::has_identity && samples < ORDER_LEAF)
-            leaf_fill_beyond<Sum>(x, samples);
-        if (Backward && !Sum::has_identity && samples < ORDER_LEAF)
-            return leaf_total<Sum, Backward, Backward>(x, samples - 1);
+        if (Sum::has_identity && end.partial)
+            leaf_fill_beyond<Sum>(x, end.last + 1);
+        if (Backward && !Sum::has_identity && end.partial)
+            return leaf_total<Sum, Backward, Backward>(x, end.last);
         if constexpr (sum_has_plain<Sum>)
             if (leaf_is_plain(x))
                 return leaf_total<typename sum_plain<Sum>::sum, Backward, false>(x, 0);
         return leaf_total<Sum, Backward, false>(x, 0);
     }
     template <bool Backward>
-    DEVICE void values(const struct any_operator_plan &plan, typename Sum::sample x[ORDER_LEAF], int samples,
+    DEVICE void values(const struct any_operator_plan &plan, typename Sum::sample x[ORDER_LEAF], struct leaf_end end,
                        carry<Sum> carry, int first)
     {
         const bool exclusive = plan.any.kind == SCAND_KIND_EXCLUSIVE;
         if constexpr (!Sum::has_identity) {
-            if (Backward && samples < ORDER_LEAF)
-                leaf_values<Sum, Backward, KIND_ANY, Backward>(x, carry, samples - 1, plan.any.kind);
+            if (Backward && end.partial)
+                leaf_values<Sum, Backward, KIND_ANY, Backward>(x, carry, end.last, plan.any.kind);
             else
                 leaf_values<Sum, Backward, KIND_ANY, false>(x, carry, ORDER_LEAF - 1, plan.any.kind);
             if (is_trapezoid(plan))
@@ -94,19 +101,19 @@ template <class T> struct any_arithmetic<affine_sum<T>> {
             return {number_of<T>(plan.coefficient)};
     }
     template <bool Backward>
-    DEVICE affine_map<T> total(const struct any_operator_plan &plan, T x[ORDER_LEAF], int samples)
+    DEVICE affine_map<T> total(const struct any_operator_plan &plan, T x[ORDER_LEAF], struct leaf_end end)
     {
-        if (Backward && samples < ORDER_LEAF)
-            return affine_leaf_total<T, Backward, Backward>(x, factors(plan), samples - 1);
+        if (Backward && end.partial)
+            return affine_leaf_total<T, Backward, Backward>(x, factors(plan), end.last);
         return affine_leaf_total<T, Backward, false>(x, factors(plan), 0);
     }
     template <bool Backward>
-    DEVICE void values(const struct any_operator_plan &plan, T x[ORDER_LEAF], int samples, carry<affine_sum<T>> carry,
-                       int)
+    DEVICE void values(const struct any_operator_plan &plan, T x[ORDER_LEAF], struct leaf_end end,
+                       carry<affine_sum<T>> carry, int)
     {
         const bool exclusive = plan.any.kind == SCAND_KIND_EXCLUSIVE;
-        if (Backward && samples < ORDER_LEAF)
-            affine_leaf_values<T, Backward, Backward>(x, factors(plan), {carry.sum.term, carry.present}, samples - 1,
+        if (Backward && end.partial)
+            affine_leaf_values<T, Backward, Backward>(x, factors(plan), {carry.sum.term, carry.present}, end.last,
                                                       exclusive);
         else
             affine_leaf_values<T, Backward, false>(x, factors(plan), {carry.sum.term, carry.present}, ORDER_LEAF - 1,

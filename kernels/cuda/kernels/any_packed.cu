@@ -22,33 +22,49 @@ struct any_operator_plan scan_any_operator_plan_of(const struct scan_rule *rule,
             codec_is_integer(rule->input) ? (uint64_t)(int64_t)rule->coefficient : 0};
 }
 
-/* NULL in f2, which select_is_packed_rule leaves out. */
-template <class Sum, class Wide = Sum> static constexpr const void *packed_by()
+/* What an instance is compiled for: of affine terms travel alone, and sums in f2 are the same of f32 as of f2. */
+template <class Sum> struct packed {
+    using sum = Sum;
+};
+template <> struct packed<any_f2<SCAND_OPERATOR_SUM, false>> {
+    using sum = any_f2<SCAND_OPERATOR_SUM, true>;
+};
+template <class T> struct packed<affine_sum<T>> {
+    using sum = affine_of<typename affine_samples<T>::sum>;
+};
+
+template <class Narrow, class Wide = Narrow> static constexpr const void *packed_by()
 {
-    if constexpr (std::is_same<typename any_arithmetic<Sum>::samples::sum, struct f2>::value)
-        return NULL;
-    else
-        return (const void *)any_packed_kernel<Sum>;
+    return (const void *)any_packed_kernel<typename packed<Narrow>::sum, typename packed<Wide>::sum>;
 }
 
+/* The last one is affine in f2 of which every pass leaves f32. */
 #define X(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, RULE) packed_by<RULE(SCAND_OPERATOR_##NAME)>(),
-static const void *const kernels[ANY_OPERATORS] = {ANY_OPERATOR_RULES(X, packed_by)};
+static const void *const kernels[ANY_OPERATORS + 1] = {ANY_OPERATOR_RULES(X, packed_by)
+                                                           packed_by<affine_of<any_f2_of_f32>>()};
 #undef X
+
+static const void *kernel_of(const struct scan_rule *rule)
+{
+    const bool affine = rule->op == SCAND_OPERATOR_AFFINE;
+    return kernels[affine ? ANY_OPERATOR_AFFINE + scan_affine_number(rule) : scan_any_operator_number(rule)];
+}
 
 cudaError_t scan_any_packed_load(struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < ANY_OPERATORS && !error; i++)
-        if (kernels[i])
-            error = scan_kernel_load_most(device, kernels[i]);
+    for (const void *kernel : kernels)
+        error = error ? error : scan_kernel_load_most(device, kernel);
     return error;
 }
 
 cudaError_t scan_any_packed(const struct scan_call *call)
 {
-    const void *const kernel = kernels[scan_any_operator_number(&call->rows->rule)];
+    const void *const kernel = kernel_of(&call->rows->rule);
     struct any_packed_plan plan = {scan_any_operator_plan_of(&call->rows->rule, &call->plan, call->ragged),
                                    packed_rows_of(&call->plan)};
+    if (call->rows->rule.op == SCAND_OPERATOR_AFFINE)
+        plan.powers = scan_affine_powers(&call->rows->rule);
     plan.rows.rows_at_once = call->ragged ? 1 : ORDER_FAN / plan.rows.leaves;
     plan.any.scan.smem = WORDS_VECTORS(any_widest(plan.any));
     const size_t shared_bytes = (size_t)ANY_PACKED_WARPS * 2 * plan.any.scan.smem * VEC16_BYTES;

@@ -41,8 +41,8 @@ DEVICE void direct_totals(const struct direct_plan &plan, const struct direct_it
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const struct direct_place place = direct_place_of<Sum>(plan, l);
         any_arithmetic<Sum>::halve(plan, held->x[l], direct_first<Backward>(plan, item, place));
-        smem->sums[place.leaf][place.column] =
-            any_arithmetic<Sum>::template total<Backward>(plan, held->x[l], direct_samples_of(item, place));
+        smem->sums[place.leaf][place.column] = any_arithmetic<Sum>::template total<Backward>(
+            plan, held->x[l], any_leaf_end(direct_samples_of(item, place)));
     }
 }
 
@@ -54,7 +54,7 @@ DEVICE void direct_values(const struct direct_plan &plan, const struct direct_it
 #pragma unroll
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const struct direct_place place = direct_place_of<Sum>(plan, l);
-        any_arithmetic<Sum>::template values<Backward>(plan, held->x[l], direct_samples_of(item, place),
+        any_arithmetic<Sum>::template values<Backward>(plan, held->x[l], any_leaf_end(direct_samples_of(item, place)),
                                                        direct_carry<Sum, Backward>(plan, item, place, smem),
                                                        direct_first<Backward>(plan, item, place));
     }

@@ -153,9 +153,11 @@ static const struct row {
     /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as WARP_PER_ROW 0.42 / 0.55; of 300 0.39 / 0.61, as WARP_PER_ROW
      * 0.45 / 0.62. */
     PATH(WARP_PER_ROWS,                0,               256,    256,    256,    256,    256,    256,    256),
-    /* Other rules and forms that are not in f2: of 8 samples maxima 0.66, f64 0.75, f16 0.43 / 0.30, affine 0.54 / 0.35, as ANY_LAYOUT_PREFETCH,
+    /* Other rules and forms: of 8 samples maxima 0.66, f64 0.75, f16 0.43 / 0.30, affine 0.54 / 0.35, as ANY_LAYOUT_PREFETCH,
      * BLOCK_PER_ROW_SHORT and AFFINE_PREFETCH 0.01 to 0.02; of 100 0.775, 0.86, 0.39 / 0.30, 0.74 / 0.47, as these 0.18, 0.27, 0.12 / 0.10,
-     * 0.19 / 0.13. IBM floats of 32 samples 0.87 / 0.73, of 100 0.52 / 0.39, as WARP_PER_ROW 0.05 / 0.04 and 0.16 / 0.13. */
+     * 0.19 / 0.13. IBM floats of 32 samples 0.87 / 0.73, of 100 0.52 / 0.39, as WARP_PER_ROW 0.05 / 0.04 and 0.16 / 0.13.
+     * In f2, of 8 samples affine 0.23, of 17 0.21, of 100 0.32, of 200 0.31, as AFFINE_PREFETCH 0.005, 0.01, 0.064, 0.126; of 100 f16 0.195,
+     * f64 0.44, products 0.56, as ANY_LAYOUT_PREFETCH 0.035, 0.09, 0.11; IBM floats 0.37, as WARP_PER_ROW 0.094. */
     PATH(ANY_PACKED,                   0,               256,    256,    256,    256,    256,    256,    256),
     /* Likewise, on an H100: of 257 samples 0.58 / 0.78, as WARP_PER_ROW 0.44 / 0.66; of 300 0.90 / 0.96, as WARP_PER_ROW 0.63 / 0.86; of 336 0.91 / 0.97,
      * as WARP_PER_ROW 0.77 / 0.96. */
@@ -192,8 +194,12 @@ static const struct row {
     PATH(BLOCK_PER_ROW_SHORT,          0,             16384,  16384,  16384,  16384,  16384,  16384,  16384),
 
     /* Rows of 300 samples: maxima 0.665, i32 0.64, f64 0.78; as ANY_LAYOUT_PREFETCH 0.51, 0.46, 0.72. But f16 0.26 / 0.21 and, as BLOCK_PER_ROW_SHORT,
-     * 0.35 / 0.28; affine 0.55 / 0.34 and, as AFFINE_PREFETCH, 0.54 / 0.38. */
+     * 0.35 / 0.28. In f2 f16 0.128, f64 0.33, products 0.41, as ANY_LAYOUT_PREFETCH 0.106, 0.265, 0.31. */
     PATH(ANY_PACKED,                   JOINED,          512,    512,    512,    512,    512,    512,    512),
+    /* Affine in f32 and f2, of 300 samples 0.60 / 0.23, of 400 0.77 / 0.33; as AFFINE_PREFETCH 0.525 / 0.185, 0.75 / 0.26. But in f64 of 300 0.39 either
+     * way, of 400 0.61 and 0.625. */
+    PATH(ANY_PACKED,                   F32_SUMS,        512,    512,    512,    512,    512,    512,    512),
+    PATH(ANY_PACKED,                   F2_SUMS,         512,    512,    512,    512,    512,    512,    512),
 
     /* Rows of 57,001 samples 0.88, of 100,000 0.91, of 150,001 0.85, of 250,000 0.88; as GRID_PER_ROW_ONE_LAUNCH 0.76, 0.81, 0.78 of 300,000. A
      * thread block needs 215 KiB of shared memory. */
@@ -281,8 +287,7 @@ static bool is_short_sum(const struct scan_rule *rule)
 
 bool select_is_packed_rule(const struct scan_rows *rows)
 {
-    const bool f2 = rows->rule.accumulator == SCAND_ACCUMULATOR_F2 && !OPERATOR_COMPARES(rows->rule.op);
-    return !rows->coefficients && !rows->rule.demean && !f2;
+    return !rows->coefficients && !rows->rule.demean;
 }
 
 /* More rows are worth a launch of a kernel of their own, which is faster. */

@@ -99,7 +99,7 @@ bool select_is_sum(const struct scan_rule *rule);
  * operators of numbers in f32. */
 bool select_is_box_rule(const struct scan_rule *rule);
 
-/* True when any_packed knows the rule: all but f2, means, and coefficients of affine that are not one for all. */
+/* True when any_packed knows the rule: all but means, and coefficients of affine that are not one for all. */
 bool select_is_packed_rule(const struct scan_rows *rows);
 
 /*
