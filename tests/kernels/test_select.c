@@ -202,10 +202,11 @@ static void rows_of_blocks(void)
     PATH(CLUSTER_PER_ROW, .length = 16385);
     PATH(CLUSTER_PER_ROW, .length = 262144, .wide = true);
     PATH(CLUSTER_PER_ROW, .length = 100001, .gap = 240, .input = IBM, .input_at = 4, .one_pass = true);
-    PATH(CLUSTER_PER_ROW, .length = 61440, .accumulator = IN_F64, .wide = true);
-    PATH(CLUSTER_PER_ROW, .length = 61440, .accumulator = IN_F2);
+    PATH(CLUSTER_PER_ROW, .length = 65536, .accumulator = IN_F64, .wide = true);
+    PATH(CLUSTER_PER_ROW, .length = 77824, .accumulator = IN_F2);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 77825, .accumulator = IN_F2);
     PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 262145);
-    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 61441, .accumulator = IN_F64);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 65537, .accumulator = IN_F64);
     PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 16385, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(ANY_LAYOUT_PREFETCH, .length = 61440, .accumulator = IN_F2, .wide = true);
     PATH(ANY_CLUSTER, .length = 16385, .output = F64);
@@ -295,8 +296,8 @@ static void all_else(void)
     PATH(AFFINE_PREFETCH, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64, .demean = true);
     PATH(AFFINE_PREFETCH, .length = 513, .what = SCAN_AFFINE);
     PATH(CLUSTER_PER_ROW, .length = 262144, .what = SCAN_AFFINE);
-    PATH(CLUSTER_PER_ROW, .length = 61440, .what = SCAN_AFFINE, .accumulator = IN_F2);
-    PATH(CLUSTER_PER_ROW, .length = 61440, .what = SCAN_AFFINE, .input = IBM, .accumulator = IN_F64, .wide = true);
+    PATH(CLUSTER_PER_ROW, .length = 77824, .what = SCAN_AFFINE, .accumulator = IN_F2);
+    PATH(CLUSTER_PER_ROW, .length = 65536, .what = SCAN_AFFINE, .input = IBM, .accumulator = IN_F64, .wide = true);
     PATH(CLUSTER_PER_ROW, .length = 7681, .what = SCAN_AFFINE, .accumulator = IN_F64);
     PATH(AFFINE_PREFETCH, .length = 7680, .what = SCAN_AFFINE, .accumulator = IN_F64);
     PATH(AFFINE_PREFETCH, .length = 16384, .what = SCAN_AFFINE);

@@ -204,12 +204,15 @@ static const struct row {
     /* Rows of 57,001 samples 0.88, of 100,000 0.91, of 150,001 0.85, of 250,000 0.88; as GRID_PER_ROW_ONE_LAUNCH 0.76, 0.81, 0.78 of 300,000. A
      * thread block needs 215 KiB of shared memory. */
     PATH(CLUSTER_PER_ROW,              F32_SUMS,       NONE,   NONE,   NONE,   NONE, 262144,   NONE,   NONE),
-    /* Rows of 33,333 samples in f64 and f2 0.69 / 0.48, of 57,001 0.71 / 0.58, of 60,000 0.78 / 0.59; as GRID_PER_ROW_ONE_LAUNCH 0.48 / 0.33 of
-     * 33,333 and 0.62 / 0.44 of 57,001. Of 65,536 it is 0.70 / 0.60 and 0.80 / 0.59, of 100,000 0.66 / 0.50 and 0.73 / 0.54.
+    /* Rows in f2 of 63,000 samples 0.64, of 65,536 0.66, of 69,632 0.54, of 77,824 0.54; as GRID_PER_ROW_ONE_LAUNCH 0.55, 0.59, 0.48, 0.53; but of
+     * 81,920 0.55 and 0.56. */
+    PATH(CLUSTER_PER_ROW,              F2_SUMS,        NONE,   NONE,   NONE,   NONE,  77824,   NONE,   NONE),
+    /* Rows of 33,333 samples in f64 and f2 0.78 / 0.53, of 57,001 0.757 / 0.64, of 60,000 0.81 / 0.63, of 65,536 0.84 / 0.66; as GRID_PER_ROW_ONE_LAUNCH
+     * 0.48 / 0.33 of 33,333, 0.62 / 0.44 of 57,001, 0.80 / 0.59 of 65,536.
      * Affine with one coefficient: of 20,001 samples 0.84 / 0.74 / 0.34, as ANY_CLUSTER in maps 0.79 / 0.57 / 0.28; of 57,001 0.87 / 0.60 / 0.40, in
      * terms 0.76 / 0.53 / 0.26; of 250,000 0.87 in f32. In f64, of 8,192 0.84, of 10,000 0.85, of 12,000 0.78, of 16,384 0.75; as AFFINE_PREFETCH
      * 0.76, 0.82, 0.63, 0.71; but of 7,000 0.71 and 0.73, of 5,000 0.62 and 0.87. */
-    PATH(CLUSTER_PER_ROW,              0,              NONE,   NONE,   NONE,   NONE,  61440,   NONE,   NONE),
+    PATH(CLUSTER_PER_ROW,              0,              NONE,   NONE,   NONE,   NONE,  65536,   NONE,   NONE),
     /* Rows of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as BLOCK_PER_ROW_SPINE 0.41 / 0.32 / 0.30.
      * Of one pass over a row of 10^9 0.93 / 0.93 / 0.91. A thread block needs 225 KiB of shared memory. */
     PATH(GRID_PER_ROW_ONE_LAUNCH,      0,              NONE,   NONE,   NONE,   NONE,    ANY,    ANY,   NONE),
