@@ -192,8 +192,8 @@ DEVICE void any_cluster_read(const struct any_cluster_plan &plan, const struct s
  * Order blocks of rows that no cluster holds: the last warp of each thread block has no samples, and all registers for
  * making carries. That of the cluster's first thread block publishes the order block's total and looks back for all:
  * polls of each would hold up what is published. When totals of all tiles have come, nobody works on the item before,
- * and the warp finds out about a later one in its place. It opens `summed` for the others: at a __syncthreads of its
- * own, instead, synccheck would report it.
+ * and the warp finds out about a later one in its place, but after it has opened `summed` for the others, who wait: at
+ * a __syncthreads of its own, instead, synccheck would report it.
  */
 template <class Sum> struct any_cluster_outer {
     cluster_carry<Sum> *carry;
@@ -234,10 +234,10 @@ DEVICE void any_cluster_lookbacks(const struct any_cluster_plan &plan, struct sc
             any_cluster_lookback<Sum, true>(plan, item, pass, number, memory, &outer);
         else
             any_cluster_lookback<Sum, false>(plan, item, pass, number, memory, &outer);
+        mbarrier_arrive(&memory->summed);
         const unsigned later = number / passes + ITEMS_AHEAD;
         if (pass == 0 && lane_index() == 0)
             items[later % ITEMS] = any_cluster_item<true>(plan, later);
-        mbarrier_arrive(&memory->summed);
     }
 }
 
