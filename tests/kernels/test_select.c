@@ -86,6 +86,7 @@ static void short_rows(void)
     PATH(WARP_PER_ROWS, .length = 7);
     PATH(WARP_PER_ROWS, .length = 17);
     PATH(THREAD_PER_ROW, .length = 10, .accumulator = IN_F64);
+    PATH(WARP_PER_ROWS, .length = 10, .accumulator = IN_F64, .one_pass = true);
     PATH(WARP_PER_ROWS, .length = 11, .accumulator = IN_F64);
     PATH(THREAD_PER_ROW, .length = 17, .accumulator = IN_F64);
     PATH(THREAD_PER_ROW, .length = 21, .accumulator = IN_F64);
@@ -107,7 +108,7 @@ static void short_rows(void)
     PATH(WARP_PER_ROWS, .length = 5, .input_at = 4);
     PATH(THREAD_PER_ROW, .length = 5, .input_at = 4, .output_at = 4);
     PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64, .wide = true);
-    PATH(THREAD_PER_ROW, .length = 17, .accumulator = IN_F64, .wide = true, .one_pass = true);
+    PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64, .wide = true, .one_pass = true);
     PATH(THREAD_PER_ROW, .length = 5, .wide = true);
     PATH(WARP_PER_ROW, .length = 31, .gap = 4);
     PATH(WARP_PER_ROW, .length = 31, .gap = 8, .accumulator = IN_F64, .wide = true);
