@@ -75,36 +75,37 @@ static const struct {
 /*
  * The needs of each path, be it fast or slow then: facts, and how long its rows may be. A path that is missing here is
  * never taken. RANGES: its launches are of totals, carries and values, each by itself, so that they can be of one range
- * of a row.
+ * of a row; else they are of WHOLE rows.
  */
 // clang-format off
 #define RANGES true
+#define WHOLE  false
 static const struct need {
     uint64_t facts, longest;
     bool ranges;
 } needs[SELECT_PATH_COUNT] = {
-    [SELECT_REDUCE_WARP_PER_ROWS]        = {REDUCED | EVEN | SAMPLES | PACKED_IN,                                ORDER_TILE},
-    [SELECT_REDUCE]                      = {REDUCED,                                                             ANY, RANGES},
-    [SELECT_RAGGED]                      = {SCANS | FEW_ROWS | SUMS | F32 | SLOTS | FLOAT_BETWEEN | COOPERATIVE, ANY},
-    [SELECT_AFFINE_PREFETCH]             = {SCANS | AFFINE_MAPS | FACTORS | PREFETCH,                            ANY, RANGES},
-    [SELECT_AFFINE]                      = {SCANS | AFFINE_MAPS,                                                 ANY, RANGES},
-    [SELECT_THREAD_PER_ROW]              = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN,                  4 * ORDER_LEAF},
-    [SELECT_WARP_PER_ROWS]               = {EVEN_SUMS | F32 | PACKED,                                            ORDER_TILE},
-    [SELECT_WARP_PER_ROWS_SERIAL]        = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN | ONE_TILE,       3 * ORDER_TILE},
-    [SELECT_WARP_PER_ROW]                = {SUM_ROWS | ONE_AXIS,                                                 3 * ORDER_TILE},
-    [SELECT_BLOCK_PER_ROW]               = {SUM_ROWS,                                                            ORDER_BLOCK},
-    [SELECT_BLOCK_PER_ROW_SHORT]         = {SCANS | EVEN | SHORT_SUMS | SLOTS,                                   ORDER_BLOCK},
-    [SELECT_ANY_PACKED]                  = {SCANS | EVEN | SAMPLES | PACKED | PACKED_RULE,                       ORDER_TILE},
-    [SELECT_COLUMNS_TMA]                 = {SCANS | EVEN | BOX_RULE | COLUMNS | FLOAT_BETWEEN | MAPS,            ORDER_BLOCK},
-    [SELECT_COLUMNS_DIRECT]              = {SCANS | EVEN | COLUMNS | TILES_COUNTED,                              ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
-    [SELECT_CLUSTER_PER_ROW]             = {SCANS | EVEN | SLOTS | CLUSTERS,                                     16 * ORDER_BLOCK},
-    [SELECT_GRID_PER_ROW_ONE_LAUNCH]     = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | ONE_READ,          ANY},
-    [SELECT_GRID_PER_ROW_THREE_LAUNCHES] = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | TWO_PASSES,        ANY},
-    [SELECT_BLOCK_PER_ROW_SPINE]         = {SUM_ROWS | BLOCKS,                                                   ANY, RANGES},
-    [SELECT_ANY_CLUSTER]                 = {SCANS | EVEN | SLOTS | BLOCKS | ANY_CLUSTERS,                        16 * ORDER_BLOCK},
-    [SELECT_ANY_GRID]                    = {SCANS | EVEN | JOINED | SLOTS | BLOCKS | ANY_GRIDS | COOPERATIVE,    ANY},
-    [SELECT_ANY_LAYOUT_PREFETCH]         = {SCANS | JOINED | PREFETCH,                                           ANY, RANGES},
-    [SELECT_ANY_LAYOUT]                  = {SCANS | JOINED,                                                      ANY, RANGES},
+    [SELECT_REDUCE_WARP_PER_ROWS]        = {REDUCED | EVEN | SAMPLES | PACKED_IN,                                ORDER_TILE,                                        WHOLE},
+    [SELECT_REDUCE]                      = {REDUCED,                                                             ANY,                                               RANGES},
+    [SELECT_RAGGED]                      = {SCANS | FEW_ROWS | SUMS | F32 | SLOTS | FLOAT_BETWEEN | COOPERATIVE, ANY,                                               WHOLE},
+    [SELECT_AFFINE_PREFETCH]             = {SCANS | AFFINE_MAPS | FACTORS | PREFETCH,                            ANY,                                               RANGES},
+    [SELECT_AFFINE]                      = {SCANS | AFFINE_MAPS,                                                 ANY,                                               RANGES},
+    [SELECT_THREAD_PER_ROW]              = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN,                  4 * ORDER_LEAF,                                    WHOLE},
+    [SELECT_WARP_PER_ROWS]               = {EVEN_SUMS | F32 | PACKED,                                            ORDER_TILE,                                        WHOLE},
+    [SELECT_WARP_PER_ROWS_SERIAL]        = {EVEN_SUMS | F32 | PACKED | IN_STEP | FLOAT_BETWEEN | ONE_TILE,       3 * ORDER_TILE,                                    WHOLE},
+    [SELECT_WARP_PER_ROW]                = {SUM_ROWS | ONE_AXIS,                                                 3 * ORDER_TILE,                                    WHOLE},
+    [SELECT_BLOCK_PER_ROW]               = {SUM_ROWS,                                                            ORDER_BLOCK,                                       WHOLE},
+    [SELECT_BLOCK_PER_ROW_SHORT]         = {SCANS | EVEN | SHORT_SUMS | SLOTS,                                   ORDER_BLOCK,                                       WHOLE},
+    [SELECT_ANY_PACKED]                  = {SCANS | EVEN | SAMPLES | PACKED | PACKED_RULE,                       ORDER_TILE,                                        WHOLE},
+    [SELECT_COLUMNS_TMA]                 = {SCANS | EVEN | BOX_RULE | COLUMNS | FLOAT_BETWEEN | MAPS,            ORDER_BLOCK,                                       WHOLE},
+    [SELECT_COLUMNS_DIRECT]              = {SCANS | EVEN | COLUMNS | TILES_COUNTED,                              ORDER_FAN * ORDER_FAN * ORDER_BLOCK,               WHOLE},
+    [SELECT_CLUSTER_PER_ROW]             = {SCANS | EVEN | SLOTS | CLUSTERS,                                     16 * ORDER_BLOCK,                                  WHOLE},
+    [SELECT_GRID_PER_ROW_ONE_LAUNCH]     = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | ONE_READ,          ANY,                                               WHOLE},
+    [SELECT_GRID_PER_ROW_THREE_LAUNCHES] = {SUM_ROWS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | TWO_PASSES,        ANY,                                               WHOLE},
+    [SELECT_BLOCK_PER_ROW_SPINE]         = {SUM_ROWS | BLOCKS,                                                   ANY,                                               RANGES},
+    [SELECT_ANY_CLUSTER]                 = {SCANS | EVEN | SLOTS | BLOCKS | ANY_CLUSTERS,                        16 * ORDER_BLOCK,                                  WHOLE},
+    [SELECT_ANY_GRID]                    = {SCANS | EVEN | JOINED | SLOTS | BLOCKS | ANY_GRIDS | COOPERATIVE,    ANY,                                               WHOLE},
+    [SELECT_ANY_LAYOUT_PREFETCH]         = {SCANS | JOINED | PREFETCH,                                           ANY,                                               RANGES},
+    [SELECT_ANY_LAYOUT]                  = {SCANS | JOINED,                                                      ANY,                                               RANGES},
 };
 // clang-format on
 
