@@ -14,7 +14,7 @@ int channel_open(struct channel *channel)
     return 0;
 }
 
-static void end_close(int *fd)
+void channel_end_close(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -23,8 +23,8 @@ static void end_close(int *fd)
 
 void channel_close(struct channel *channel)
 {
-    end_close(&channel->supervisor_fd);
-    end_close(&channel->worker_fd);
+    channel_end_close(&channel->supervisor_fd);
+    channel_end_close(&channel->worker_fd);
 }
 
 /* Control data with room for one descriptor. */
@@ -62,7 +62,7 @@ int channel_receive(int fd, struct channel_message *message)
         n = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
     if (n != (ssize_t)sizeof *message)
-        return 0;
+        return n == 0 ? -EPIPE : 0;
     message->fd = -1;
     struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
     if (rights && rights->cmsg_type == SCM_RIGHTS)

@@ -29,7 +29,10 @@ int channel_open(struct channel *channel);
 void channel_close(struct channel *channel);
 /* Sends a message at the worker's end, from any thread. Returns 0 or -errno. */
 int channel_send(int fd, const struct channel_message *message);
-/* Receives a message at the supervisor's end without waiting. Returns 1 with a message, or 0 when none is there. */
+/* Closes an end that is still open. */
+void channel_end_close(int *fd);
+/* Receives a message at the supervisor's end without waiting. Returns 1 with a message, 0 when none is there, or -EPIPE
+ * when none will come. */
 int channel_receive(int fd, struct channel_message *message);
 
 #endif

@@ -187,7 +187,8 @@ static void worker_is_ready(struct supervisor *self)
 static void hear_worker(struct supervisor *self)
 {
     struct channel_message message;
-    while (channel_receive(self->channel.supervisor_fd, &message))
+    int r;
+    while ((r = channel_receive(self->channel.supervisor_fd, &message)) > 0)
         switch (message.word) {
         case CHANNEL_READY:
             worker_is_ready(self);
@@ -199,6 +200,8 @@ static void hear_worker(struct supervisor *self)
         case CHANNEL_SEGMENT:
             pool_store_replace(&self->store, message.index, message.fd);
         }
+    if (r) /* an ending worker may stay for long in a driver, and the end of its socket would wake poll all the while */
+        channel_end_close(&self->channel.supervisor_fd);
 }
 
 static void describe_end(int status, char *text, size_t size)

@@ -359,14 +359,14 @@ static void live_and_die(uint64_t *seed)
     close(channel.worker_fd);
     channel.worker_fd = -1;
     while (messages > 0)
-        if (channel_receive(channel.supervisor_fd, &message)) {
+        if (channel_receive(channel.supervisor_fd, &message) > 0) {
             pool_store_replace(&store, message.index, message.fd);
             messages--;
         }
     usleep((useconds_t)us);
     kill(worker, SIGKILL);
     waitpid(worker, NULL, 0);
-    while (channel_receive(channel.supervisor_fd, &message))
+    while (channel_receive(channel.supervisor_fd, &message) > 0)
         pool_store_replace(&store, message.index, message.fd);
     channel_close(&channel);
     pool_store_settle(&store);

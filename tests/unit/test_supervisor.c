@@ -22,9 +22,10 @@
 #define STARTS_MAX 64
 #define WAIT_MS    20000 /* for what has to come */
 
-/* The actions of a worker (STILL: without any progress; DRAINING: with jobs that do not end); other numbers are its
- * exit code or, negated, its signal, with SERVED added when it ends after serving. */
-enum { SERVE = 1000, SERVE_STOPPED, SERVE_STILL, SERVE_DRAINING, SERVED = 2000 };
+/* The actions of a worker (STILL: without any progress; DRAINING: with jobs that do not end; DUMB: without its end of
+ * the channel); other numbers are its exit code or, negated, its signal, with SERVED added when it ends after serving.
+ */
+enum { SERVE = 1000, SERVE_STOPPED, SERVE_STILL, SERVE_DUMB, SERVE_DRAINING, SERVED = 2000 };
 
 /* The plan of a test, shared with all its processes. */
 static struct plan {
@@ -32,6 +33,7 @@ static struct plan {
     _Atomic pid_t worker;        /* the latest of them */
     atomic_uint fail_from, fail; /* calls of this kind of which so many fail, from this one on */
     atomic_uint calls;
+    atomic_uint waits;   /* calls of poll */
     const char *failing; /* the function that fails */
     uint64_t watchdog_ms, drain_ms;
     int ends[STARTS_MAX];
@@ -60,6 +62,14 @@ int __wrap_socketpair(int domain, int type, int protocol, int ends[2])
     return call_fails("socketpair") ? -1 : __real_socketpair(domain, type, protocol, ends);
 }
 
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    atomic_fetch_add(&plan->waits, 1);
+    return __real_poll(fds, count, timeout_ms);
+}
+
 /* Replaces the daemon's worker. */
 int worker_run(const struct options *options, const struct worker_ends *ends, struct shared_page *shared_page)
 {
@@ -76,6 +86,8 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
         channel_send(ends->channel_fd, &(struct channel_message){.word = CHANNEL_READY, .fd = -1});
     if (end == SERVE_STOPPED)
         raise(SIGSTOP);
+    if (end == SERVE_DUMB)
+        close(ends->channel_fd);
     if (end == SERVE_DRAINING) {
         atomic_store(&shared_page->draining, true);
         channel_send(ends->channel_fd, &(struct channel_message){.word = CHANNEL_DRAINING, .fd = -1});
@@ -353,6 +365,21 @@ static void workers_that_hang(void)
     }
 }
 
+/* A worker that ends may stay in a driver for as long as that likes, with its files closed: its supervisor sleeps. */
+static void the_end_of_the_channel_is_waited_for_once(void)
+{
+    static struct rig rig;
+    plan_begin();
+    plan->ends[0] = SERVE_DUMB;
+    rig_begin(&rig);
+    CHECK(is_ready(&rig));
+    usleep(50000);
+    CHECK(atomic_load(&plan->waits) < 10);
+    kill(rig.pid, SIGTERM);
+    CHECK_EQ(rig_wait(&rig), EX_OK);
+    rig_end(&rig, log_text, sizeof log_text);
+}
+
 /* No other worker follows. */
 static void drains_that_last(void)
 {
@@ -406,17 +433,12 @@ static void ended_between_two_workers(void)
 }
 
 static const struct test tests[] = {
-    TEST(deaths_in_quick_succession),
-    TEST(whatever_a_later_worker_ends_by),
-    TEST(settings_that_cannot_be),
-    TEST(starts_that_fail),
-    TEST(the_manager_is_told),
-    TEST(a_stopped_worker_can_be_ended),
-    TEST(workers_that_hang),
-    TEST(drains_that_last),
-    TEST(the_manager_hears_of_life),
-    TEST(ended_between_two_workers),
-    TEST_END,
+    TEST(deaths_in_quick_succession), TEST(whatever_a_later_worker_ends_by),
+    TEST(settings_that_cannot_be),    TEST(starts_that_fail),
+    TEST(the_manager_is_told),        TEST(a_stopped_worker_can_be_ended),
+    TEST(workers_that_hang),          TEST(the_end_of_the_channel_is_waited_for_once),
+    TEST(drains_that_last),           TEST(the_manager_hears_of_life),
+    TEST(ended_between_two_workers),  TEST_END,
 };
 
 int main(int argc, char **argv)
