@@ -14,17 +14,10 @@
 
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
 
-static uint64_t read_number(const char *name)
-{
-    uint64_t number;
-    const char *text = getenv(name);
-    return text && number_parse(text, 1, INT32_MAX, &number) ? number : 0;
-}
-
 size_t activation_count(void)
 {
-    const bool ours = read_number("LISTEN_PID") == (uint64_t)getpid();
-    const size_t count = ours ? read_number("LISTEN_FDS") : 0;
+    const bool ours = environment_number("LISTEN_PID") == (uint64_t)getpid();
+    const size_t count = ours ? environment_number("LISTEN_FDS") : 0;
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");

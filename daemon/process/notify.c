@@ -9,6 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "settings.h"
+
 /* Fills the manager's address from $NOTIFY_SOCKET: a path, or, after an @, an abstract name. Returns its length; 0
  * without a usable one. */
 static socklen_t manager_address(struct sockaddr_un *address)
@@ -43,16 +45,9 @@ void notify_send(const char *format, ...)
     close(fd);
 }
 
-/* Returns a decimal number that a manager has put into the environment, or 0. */
-static uint64_t read_number(const char *name)
-{
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : 0;
-}
-
 uint64_t notify_period_ms(void)
 {
-    uint64_t pid = read_number("WATCHDOG_PID"), ms = read_number("WATCHDOG_USEC") / 1000;
+    uint64_t pid = environment_number("WATCHDOG_PID"), ms = environment_number("WATCHDOG_USEC") / 1000;
     if (ms == 0 || (pid > 0 && pid != (uint64_t)getpid()))
         return 0;
     return ms > 1 ? ms / 2 : 1;

@@ -53,6 +53,15 @@ bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *out)
     return true;
 }
 
+uint64_t environment_number(const char *name)
+{
+    const char *text = getenv(name);
+    uint64_t number = 0;
+    if (text)
+        number_parse(text, 1, UINT64_MAX, &number);
+    return number;
+}
+
 static const char units[] = "KMG"; /* powers of 1024 */
 
 static bool parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *out)
