@@ -112,9 +112,11 @@ static void a_turn_hands_out_once(void)
 {
     begin_with(JOBS / 4);
     for (unsigned ended = 0; ended < JOBS;) {
-        const unsigned starts = rig.starts;
+        const unsigned starts = rig.starts, before = ended;
+        const uint64_t had_us = anna->client->user->turn.had_us;
         ended += turn(UINT64_MAX);
         CHECK_EQ(rig.starts, starts + (ended < JOBS));
+        CHECK_EQ(anna->client->user->turn.had_us, had_us + (ended - before) + (ended < JOBS)); /* pays for that, too */
         complete();
     }
     end();

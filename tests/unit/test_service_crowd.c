@@ -288,14 +288,36 @@ static void descriptors_where_there_are_few(void)
 {
     begin();
     service_limit_files(&rig.service, LIMIT_CLIENTS, 8 * LIMIT_MESSAGE_FDS - 8);
-    struct caller *anna = user_greet(3000), *bert = user_greet(3001);
+    struct caller *anna = user_greet(3000), *same = user_greet(3000), *bert = user_greet(3001);
     send_half(anna); /* one more than half of a quarter */
     CHECK(anna->over);
+    CHECK(granted(same, METHOD_server_ping, &(struct msg_nothing){}, NULL)); /* it has brought none of them */
+    CHECK(!same->over);
     user_close(anna);
     service_limit_files(&rig.service, LIMIT_CLIENTS, 8 * LIMIT_MESSAGE_FDS);
     send_half(bert);
     CHECK(!bert->over);
     user_close(bert);
+    CHECK_EQ(rig.service.files.most, 2 * LIMIT_MESSAGE_FDS);
+    rig_end();
+}
+
+/* A message whose params say nothing of descriptors, and that has brought more than any may: not one is taken, and the
+ * connection ends. */
+static void more_descriptors_than_a_message_may_have(void)
+{
+    static const char message[] = "\x94\x00\x07\xad"
+                                  "buffer.import\x91\x80";
+    int fds[LIMIT_MESSAGE_FDS];
+    begin();
+    struct caller *anna = user_greet(3000);
+    for (int i = 0; i < LIMIT_MESSAGE_FDS; i++)
+        fds[i] = STDERR_FILENO;
+    user_send(anna, message, 8, fds, LIMIT_MESSAGE_FDS);
+    CHECK(!anna->over);
+    user_send(anna, message + 8, sizeof message - 1 - 8, fds, LIMIT_MESSAGE_FDS);
+    CHECK(anna->over);
+    (void)refusal(anna, 7, SCAND_INVALID);
     rig_end();
 }
 
@@ -441,6 +463,7 @@ int main(int argc, char **argv)
         TEST(descriptors_that_wait),
         TEST(descriptors_of_many_users),
         TEST(descriptors_where_there_are_few),
+        TEST(more_descriptors_than_a_message_may_have),
         TEST(descriptors_where_there_are_many),
         TEST(sockets_that_are_turned_away),
         TEST(descriptors_that_are_left),

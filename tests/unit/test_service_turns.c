@@ -317,6 +317,23 @@ static void imports_take_maps(void)
     rig_run_work();
     CHECK_EQ(rig.service.maps.used, 22);
     CHECK(answered(bert, import_many_asked(bert, 1), METHOD_buffer_import, NULL));
+    service_limit_maps(&rig.service, LIMIT_MAPS_RESERVE); /* of a system that allows few */
+    CHECK_EQ(rig.service.maps.most, 0);
+    rig_end();
+}
+
+/* What waits in a socket may be descriptors whose end lasts: a thread closes the socket with them. */
+static void unread_sockets_are_closed_by_threads(void)
+{
+    begin();
+    struct caller *anna = user_greet(ANNA);
+    const int fd = connection_fd(anna->client->connection);
+    CHECK_EQ(send(connection_fd(anna->connection), "x", 1, 0), 1);
+    user_close(anna);
+    CHECK_EQ(rig.work_count, 1);
+    CHECK(fcntl(fd, F_GETFD) >= 0);
+    rig_run_work();
+    CHECK(fcntl(fd, F_GETFD) < 0);
     rig_end();
 }
 
@@ -338,6 +355,7 @@ static void refused_memory_is_freed_by_helpers(void)
 
 static const struct test tests[] = {
     TEST(imports_take_maps),
+    TEST(unread_sockets_are_closed_by_threads),
     TEST(refused_memory_is_freed_by_helpers),
     TEST(large_imports_of_one_user),
     TEST(complete_imports),
