@@ -13,12 +13,14 @@ import time
 import weakref
 from typing import Any, Callable, Iterator, Optional, Sequence
 
+import numpy as np
+
 from ._ffi import ffi
 from ._library import lib, string
 from .connection import BUSY, SMALL_JOBS, Connection
 from .errors import BusyError, ScandError, error_of
 from .layout import Order
-from .memory import AnyArray, range_of, retire_block_of, trim_blocks
+from .memory import AnyArray, place_of, range_of, retire_block_of, trim_blocks
 from .watch import Watcher
 
 FLIGHTS_MOST = 192  # at most, of the 256 jobs that the daemon takes of a connection
@@ -547,6 +549,17 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def wait_for_writers(*arrays: object) -> None:
+    """Before this process reads arrays of the program's, or lists of such: jobs may be about to write them."""
+    for array in arrays:
+        if isinstance(array, (list, tuple)):
+            if array and isinstance(array[0], (np.ndarray, list, tuple)):
+                wait_for_writers(*array)
+        elif isinstance(array, np.ndarray) and array.size and place_of(array) is not None:
+            for client in list(_clients):
+                client.leave_alone(array)
 
 
 def trim() -> None:

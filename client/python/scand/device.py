@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from ._ffi import ffi
 from ._library import lib
-from .client import Client, default_client
+from .client import Client, default_client, wait_for_writers
 from .driver import driver
 from .errors import LostError, UnavailableError, UnsupportedError
 from .jobs import submit
@@ -321,6 +321,8 @@ class DeviceArray(Elsewhere):
             raise ValueError(f"array: it is {given.dtype} of shape {given.shape}; take {self.dtype} of {self.shape}")
         if self.size:
             target = self._plain()
+            if not given.flags.c_contiguous:
+                wait_for_writers(given)
             _copied(np.ascontiguousarray(given).view(target.dtype).reshape(target.shape), target, client)
 
     def _plain(self) -> DeviceArray:

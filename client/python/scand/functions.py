@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from . import quick
 from ._library import lib, number
 from .chains import StepOperand, leaves_rows, operands_of, word_value
-from .client import Client, default_client
+from .client import Client, default_client, wait_for_writers
 from .device import wrapped
 from .dtypes import is_small
 from .errors import LostError
@@ -160,6 +160,7 @@ def _request(
     elif coefficient is not None:
         if np.iscomplexobj(coefficient):
             raise TypeError(f"coefficient: {coefficient!r} is complex; take a real number, or lfilter, which has complex ones")
+        wait_for_writers(coefficient)
         try:
             factor = float(np.asarray(coefficient)[()])
         except (TypeError, ValueError):
@@ -420,6 +421,7 @@ def _split(chain: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[Step, 
     operands: list[StepOperand] = []
     for at, (operation, parameters) in enumerate(chain):
         known = operands_of(operation)
+        wait_for_writers(*(value for name, value in parameters.items() if name.replace("-", "_") not in known or isinstance(value, (list, tuple))))
         names = {name: name.replace("-", "_") for name in parameters}
         steps.append((operation, tuple(
             (name, word_value(f"steps[{at}].{names[name]}", parameters[name], known)) for name in names if names[name] not in known
@@ -520,6 +522,8 @@ def _cumulative(
     op: str, x: ArrayLike, axis: Optional[int], dtype: Optional[DTypeLike], out: Optional[AnyArray], initial: Optional[int],
     copy: Optional[bool], client: Optional[Client],
 ) -> AnyArray:
+    if isinstance(x, (list, tuple)):
+        wait_for_writers(x)
     given = np.atleast_1d(x)
     if axis is None:
         if given.ndim > 1:
@@ -548,7 +552,7 @@ def cumulative_trapezoid(
     first. With `dx` it is scan(y, kind="trapezoid"), rounded to the dtype of the results and multiplied by dx; sums of
     f16 are rounded to f32 before that."""
     refuse_mask("y", y)
-    samples = np.asarray(y)
+    samples = _readable(y)
     if samples.dtype.kind in "biu":
         samples = samples.astype(float)
     if not -samples.ndim <= axis < samples.ndim:
@@ -557,8 +561,14 @@ def cumulative_trapezoid(
         raise ValueError("y: there is no sample along the axis; at least one is needed")
     if initial is not None and initial != 0:
         raise ValueError(f"initial: {initial} is neither 0 nor None")
-    whole = _trapezoids(samples, float(dx), axis, client) if x is None else _trapezoids_at(samples, np.asarray(x), axis, client)
+    whole = _trapezoids(samples, float(dx), axis, client) if x is None else _trapezoids_at(samples, _readable(x), axis, client)
     return whole if initial is not None else np.moveaxis(np.moveaxis(whole, axis, -1)[..., 1:], -1, axis)
+
+
+def _readable(given: ArrayLike) -> AnyArray:
+    """The array, once no job is about to write it: this process computes with it."""
+    wait_for_writers(given)
+    return np.asarray(given)
 
 
 def _trapezoids(samples: AnyArray, dx: float, axis: int, client: Optional[Client]) -> AnyArray:
@@ -602,13 +612,14 @@ def lfilter(
     after. A complex a[1] / a[0] is taken as r exp(i phi): samples are turned by multiples of phi, filtered with r, and
     turned back."""
     refuse_mask("x", x)
-    numerator, denominator, samples = np.atleast_1d(b), np.atleast_1d(a), np.asarray(x)
+    numerator, denominator, samples = np.atleast_1d(_readable(b)), np.atleast_1d(_readable(a)), _readable(x)
+    zi = None if zi is None else _readable(zi)
     for name, taps in (("b", numerator), ("a", denominator)):
         if taps.ndim != 1 or not 1 <= taps.size <= 2:
             raise ValueError(f"{name}: its shape is {taps.shape}; filters of first order have one or two coefficients")
     if denominator[0] == 0:
         raise ValueError("a: a[0] is 0; results are divided by it")
-    kind = np.result_type(numerator, denominator, samples, *([] if zi is None else [np.asarray(zi)]))
+    kind = np.result_type(numerator, denominator, samples, *([] if zi is None else [zi]))
     kind = kind if kind.kind in "fc" else np.dtype(float)
     b0, b1 = (*(numerator / denominator[0]), 0.0)[:2]
     a1 = complex(denominator[1] / denominator[0]) if denominator.size > 1 else 0j
@@ -623,7 +634,7 @@ def lfilter(
     if b1 and filtered.size:
         filtered[..., 1:] += rows[..., :-1] * kind.type(b1)
     if zi is not None and filtered.size:
-        state = _state(np.asarray(zi), samples.shape, axis, order)
+        state = _state(zi, samples.shape, axis, order)
         filtered[..., :order] += state
     if a1 and filtered.size:
         _recur(filtered, -a1, client)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from .chains import Shapes, StepOperand, operand_dtype, operand_shape, shapes_of
-from .client import Client, Flight
+from .client import Client, Flight, wait_for_writers
 from .dtypes import Dtype, Dtypes, form_class, form_dtypes, is_small, reduction_dtypes, scan_dtypes
 from .files import file_place_of
 from .layout import RANK_MOST, Order, Settings, Tensor, pattern_of, tensor_of, word_of
@@ -161,6 +161,8 @@ class Plan:
     def __init__(self, request: Request):
         self.request = request
         refuse_mask("x", request.x)
+        if isinstance(request.x, (list, tuple)):
+            wait_for_writers(request.x)
         given: Any = request.x if isinstance(request.x, Elsewhere) else np.asarray(request.x)
         shape = given.shape
         kept: Optional[tuple[int, ...]] = None
@@ -189,7 +191,7 @@ class Plan:
                 )
         asked = np.dtype(request.dtype) if request.dtype is not None else out.dtype if out is not None else None
         if asked is not None and asked.kind == "b" and given.dtype.kind in "iufc" and not isinstance(given, Elsewhere):
-            self._wait_for_writers(given)
+            wait_for_writers(given)
             given = given != 0
         self.given = given
         self.shapes = self._shapes()
@@ -211,17 +213,11 @@ class Plan:
             if isinstance(array, Elsewhere):
                 array.synchronize()
 
-    def _wait_for_writers(self, array: object) -> None:
-        """Before this process reads an array of the program's: earlier jobs may be about to write it."""
-        client = self.request.client
-        if client is not None and isinstance(array, np.ndarray) and array.size and place_of(array) is not None:
-            client.leave_alone(array)
-
     def _rearranged(self, given: Any, function: Callable[[Any], Any]) -> Any:
         """What the function makes of an array: a view, or else a copy."""
         made = function(given)
         if isinstance(given, np.ndarray) and place_of(given) is not None and not np.may_share_memory(given, made):
-            self._wait_for_writers(given)
+            wait_for_writers(given)
             made = function(given)
         return made
 
@@ -260,7 +256,7 @@ class Plan:
             )
         if self.operands:
             raise ValueError(f"{self.operands[0].field}: steps that read or write further arrays take no offsets")
-        self._wait_for_writers(offsets)
+        wait_for_writers(offsets)
         first, last = int(offsets[0]), int(offsets[-1])
         if (first, last) != (0, samples.shape[0]):
             raise ValueError(
@@ -329,7 +325,7 @@ class Plan:
         kind = np.dtype(np.float32) if floats else samples.newbyteorder("=")
         coefficients = self.request.coefficients
         if not isinstance(coefficients, Elsewhere) and np.asarray(coefficients).dtype != kind:
-            self._wait_for_writers(coefficients)
+            wait_for_writers(coefficients)
         own = _readable("coefficient", coefficients, kind)
         try:
             return own.repeated(self.given.shape)
@@ -419,7 +415,7 @@ class Plan:
             made = Shared(*allocate(shape, dtype))
             return own, made, made.array.reshape(own.array.shape)
         if place is None:
-            self._wait_for_writers(array)
+            wait_for_writers(array)
         shared = Shared(array, place) if place is not None else _readable(own.field, array, dtype)
         try:
             return own, shared if own.written else shared.repeated(shape), None

@@ -8,6 +8,7 @@ import numpy as np
 import pylops  # type: ignore[import-untyped]
 from pylops.utils.decorators import reshaped  # type: ignore[import-untyped]
 
+from .client import wait_for_writers
 from .functions import run, scan
 from .memory import AnyArray, empty
 from .plans import converted
@@ -35,6 +36,7 @@ class CausalIntegration(pylops.CausalIntegration):  # type: ignore[misc]
     @reshaped  # type: ignore[untyped-decorator]
     def _rmatvec(self, x: AnyArray) -> AnyArray:
         if self.removefirst:
+            wait_for_writers(x)
             x = np.insert(x, 0, 0, axis=self.axis)
         y = self._integrate(x, "backward", "inclusive" if self.kind == "full" else "half")
         if self.kind == "trapezoidal":
@@ -44,6 +46,7 @@ class CausalIntegration(pylops.CausalIntegration):  # type: ignore[misc]
     def _integrate(self, x: AnyArray, direction: str, kind: str) -> AnyArray:
         if self.sampling == 1:
             return scan(x, direction, kind=kind, axis=self.axis)
+        wait_for_writers(x)
         scaled = empty(x.shape, np.result_type(x.dtype, np.float32))
         np.multiply(x, self.sampling, out=scaled)
         return scan(scaled, direction, kind=kind, axis=self.axis, out=scaled)
@@ -100,6 +103,7 @@ class _Window(pylops.LinearOperator):  # type: ignore[misc]
     def _rmatvec(self, x: AnyArray) -> AnyArray:
         if self.boundary != "skip":
             return self._filter(x, self.boundary)
+        wait_for_writers(x)
         kept = x.copy()
         edge = min(self._reach(), x.shape[self.axis])
         kept[_slices(self.axis, slice(0, edge))] = 0
@@ -153,6 +157,7 @@ class Convolve1D(pylops.LinearOperator):  # type: ignore[misc]
     @reshaped  # type: ignore[untyped-decorator]
     def _matvec(self, x: AnyArray) -> Any:
         if self.is_long:
+            wait_for_writers(x)
             return run(self.h, [("convolve", {"filter": _centred(x, self.offset), "mode": "same"})])
         return run(x, [("convolve", {"filter": self.h, "mode": "same"})], axis=self.axis)
 
@@ -206,4 +211,5 @@ class Stack(pylops.LinearOperator):  # type: ignore[misc]
 
     @reshaped  # type: ignore[untyped-decorator]
     def _rmatvec(self, x: AnyArray) -> Any:
+        wait_for_writers(x)
         return np.take(x, self.index, axis=self.axis)

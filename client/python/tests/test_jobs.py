@@ -212,6 +212,32 @@ class Jobs(OnCpu):
             scand.submit(np.append(0, np.ones(30, "i8")), out=offsets)
         self.same(scand.reduce(ones[0], offsets=offsets), ones[0])
 
+    def test_what_jobs_are_to_write_is_not_computed_with_before(self):
+        """By functions that compute in this process before their jobs, or are given lists and single numbers."""
+        ones = scand.asarray(np.ones((20, 30)))
+        for shape, dtype, of in (
+            ((20, 30), "f8", lambda y: scand.lfilter([1, 0.5], [1, -0.5], y)),
+            ((2,), "f8", lambda y: scand.lfilter(y, [1, -0.5], ones)),
+            ((2,), "f8", lambda y: scand.lfilter([1, 0.5], y, ones)),
+            ((20, 1), "f8", lambda y: scand.lfilter([1, 0.5], [1, -0.5], ones, zi=y)[0]),
+            ((20, 30), "i8", scand.cumulative_trapezoid),
+            ((20, 30), "f8", lambda y: scand.cumulative_trapezoid(y, np.arange(30.0))),
+            ((30,), "f8", lambda y: scand.cumulative_trapezoid(ones, y)),
+            ((30,), "f8", lambda y: scand.cumsum([y, y])),
+            ((30,), "f8", lambda y: scand.cumulative_sum([y, y], axis=1)),
+            ((), "f8", lambda y: scand.scan(ones, op="affine", coefficient=y)),
+            ((), "f8", lambda y: scand.run(ones, [("map", {"op": "clip", "low": y, "high": 5})])),
+            ((), "f8", lambda y: scand.run(ones, [("map", {"op": "add", "other": [y] * 30})])),
+        ):
+            whole = scand.empty(shape or 1, dtype)
+            whole[...] = 2
+            y = whole.reshape(shape)
+            with mock.patch("scand.connection.Connection.submit", return_value=None):  # the daemon is busy
+                job = scand.submit(scand.asarray(np.ones(whole.shape, dtype)), op="max", out=whole)
+            made = of(y)
+            job.result()
+            self.same(made, of(y.copy()))
+
     def test_what_jobs_are_to_read_or_write_is_not_written_before(self):
         """By a result that this process converts."""
         fives = scand.asarray(np.full((20, 30), 5, "f4"))
