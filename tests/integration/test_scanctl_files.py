@@ -314,6 +314,8 @@ class Raw(ScanctlTest):
         self.assertEqual(self.read("out.raw"), expected)
         self.assertEqual(self.succeed("scan", "-", "-o", "-", "--shape", "-1,20", input=data), expected)
         self.assertEqual(self.succeed("scan", "-", "-o", "-", "--shape", "-1,20", input=b""), b"")
+        self.succeed("scan", self.write("none.raw", b""), "-o", self.path("none-out.raw"), "--shape", "-1,20")
+        self.assertEqual(self.read("none-out.raw"), b"")
         self.succeed("scan", path, "-o", self.path("flat.raw"), "--shape", "-1")
         self.assertEqual(floats(self.read("flat.raw")), scanned(sum(self.ROWS, []), ("forward",)))
 

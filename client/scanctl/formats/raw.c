@@ -52,13 +52,13 @@ static uint64_t row_bytes(const struct array *array)
     return bytes + array->trace_header_bytes;
 }
 
-/* Sets the first dimension of a shape that leaves it open. */
+/* Sets the first dimension of a shape that leaves it open: to 0 for a file without samples, as for an empty stream. */
 static int rows_count(struct array *array, const struct input *input, struct error *error)
 {
     uint64_t bytes = input->size_bytes - array->header_bytes, row = row_bytes(array);
     array->open_ended = !input->sized;
     array->shape[0] = input->sized ? bytes / row : 0;
-    if (!input->sized || (bytes && bytes % row == 0))
+    if (!input->sized || bytes % row == 0)
         return 0;
     char header[64] = "";
     if (array->header_bytes)
