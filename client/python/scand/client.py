@@ -88,22 +88,19 @@ def _meet(some: Sequence[AnyArray], others: Sequence[AnyArray]) -> bool:
     return any(range_of(array).meets(ranges) for array in some)
 
 
-class _Changed(threading.Condition):
-    """A condition whose lock a thread that has waited has again, whatever handlers of signals raise meanwhile. Else it
-    would give back a lock that another thread has."""
-
-    def __init__(self) -> None:
-        super().__init__(threading.Lock())
-
-    def _acquire_restore(self, state: object) -> None:  # threading's name of what wait() calls
-        held: list[bool] = []
-        raised: Optional[BaseException] = None
-        while True:
+def _without(lock: threading.Lock, function: Callable[..., object], *arguments: Any) -> None:
+    """Calls a function while nobody needs to have the lock. This thread has it again afterwards, whatever handlers of signals
+    raise meanwhile: else it would give back a lock that another thread has, or nobody."""
+    held: list[bool] = []
+    raised: Optional[BaseException] = None
+    try:
+        lock.release()
+        function(*arguments)
+    finally:
+        while not held:
             try:
-                while not held:
-                    # One call of C: a handler runs before the lock is had, or once that is noted.
-                    held.extend(map(self.acquire, (True,)))
-                break
+                # One call of C: a handler runs before the lock is had, or once that is noted.
+                held.extend(map(lock.acquire, (True,)))
             except BaseException as error:
                 raised = error
         if raised is not None:
@@ -111,9 +108,6 @@ class _Changed(threading.Condition):
                 raise raised
             finally:
                 del raised  # with the traceback it would be a cycle, which keeps the arrays of all callers
-
-    def regain(self) -> None:
-        self._acquire_restore(None)
 
 
 class Client:
@@ -160,7 +154,9 @@ class Client:
 
     def _begin(self) -> None:
         self._connection: Optional[Connection] = None
-        self._changed = _Changed()
+        # Not a condition of threading's, which is Python: Ctrl-C where that begins would leave its lock taken.
+        self._lock = threading.Lock()
+        self._waiting: list[Any] = []  # a lock for each thread that waits for the one that polls
         self._flights: list[Flight] = []
         self._reading = False  # a thread polls; the others wait for that thread
         self._nudged = False
@@ -190,7 +186,7 @@ class Client:
     @property
     def is_local(self) -> bool:
         """True when jobs are computed in this process, as SCAND_FALLBACK=cpu allows where no daemon answers."""
-        with self._changed:
+        with self._lock:
             return bool(lib.scand_is_local(self._connect().daemon))
 
     def __enter__(self) -> Client:
@@ -206,7 +202,7 @@ class Client:
 
     def close(self) -> None:
         """Ends the connection. Jobs under way end in UnavailableError; arrays stay. The next use connects again."""
-        with self._changed:
+        with self._lock:
             connection, self._connection = self._connection, None
             if connection is None:
                 return
@@ -217,17 +213,17 @@ class Client:
                 for flight in flights:
                     flight.end(lib.SCAND_UNAVAILABLE, "the client was closed before the job had ended: submit it again")
                 self._nudge()
-                self._changed.notify_all()
+                self._notify()
 
     def server_name(self) -> str:
         """The daemon's name and version: "scand 0.1.0"."""
-        with self._changed:
+        with self._lock:
             return string(lib.scand_server_name(self._connect().daemon))
 
     def ping(self) -> float:
         """The time of a message to the daemon and back, in seconds."""
         took_us = ffi.new("uint64_t *")
-        with self._changed:
+        with self._lock:
             connection = self._connect()
             connection.check(connection.call(lib.scand_ping, connection.daemon, took_us))
             self._nudge()
@@ -235,7 +231,7 @@ class Client:
 
     def give_up_imports(self) -> None:
         """Gives up imports of memory that this process no longer has."""
-        with self._changed:
+        with self._lock:
             if self._connection is not None:
                 self._connection.sweep()
                 self._nudge()
@@ -243,7 +239,7 @@ class Client:
     def create_on_device(self, size: int) -> tuple[Connection, Any, bool]:
         """A buffer of the connection, which keeps it as long as the connection lasts; see
         Connection.create_on_device."""
-        with self._changed:
+        with self._lock:
             give_up_at = time.monotonic() + self.patience_s
             while True:
                 connection = self._connect()
@@ -261,7 +257,7 @@ class Client:
 
     def export(self, connection: Connection, buffer: Any) -> tuple[int, int]:
         """A descriptor of a buffer's memory, and the bytes of that memory."""
-        with self._changed:
+        with self._lock:
             descriptor, size = connection.export(buffer)
             self._nudge()
             return descriptor, size
@@ -270,7 +266,7 @@ class Client:
 
     def start(self, flight: Flight) -> None:
         """Submits a job, and raises what libscand finds wrong with it."""
-        with self._changed:
+        with self._lock:
             if self._flights:
                 self._make_room(1)
                 self._keep_order(flight)
@@ -289,7 +285,7 @@ class Client:
         self, order: Order, arrays: Sequence[AnyArray], reads: Sequence[AnyArray], writes: Sequence[AnyArray]
     ) -> Optional[Flight]:
         """Submits a job and waits for it a little: None where it has ended well, else the flight that it is."""
-        with self._changed:
+        with self._lock:
             if not self._flights and self._connection is not None:
                 done, flight = self._run_alone(self._connection, order, arrays, reads, writes)
                 if done:
@@ -328,7 +324,7 @@ class Client:
             for flight in flights:
                 self.start(flight)
             return
-        with self._changed:
+        with self._lock:
             for first in range(0, len(flights), FLIGHTS_MOST):
                 some = flights[first : first + FLIGHTS_MOST]
                 self._make_room(len(some))
@@ -362,7 +358,7 @@ class Client:
 
     def leave_alone(self, array: AnyArray, to_write: bool = False) -> None:
         """Waits until no job writes to an array, nor reads one that is to be written."""
-        with self._changed:
+        with self._lock:
             while any(_meet((array,), (*flight.writes, *(flight.reads if to_write else ()))) for flight in self._flights):
                 self._advance(LOOK_S)
 
@@ -401,7 +397,7 @@ class Client:
 
     def _wait_quickly(self, flight: Flight) -> None:
         """Small jobs are done before a thread could sleep and wake."""
-        with self._changed:
+        with self._lock:
             if not self._reading and flight.handle is not None:
                 lib.scand_wait(flight.handle, QUICK_MS, ffi.NULL)
                 self._settle()
@@ -409,7 +405,7 @@ class Client:
     def until(self, ready: Callable[[], bool], deadline: Optional[float]) -> bool:
         """Waits until `ready`, which the ends of jobs or a nudge bring about, True, or until time.monotonic() is
         `deadline`, False."""
-        with self._changed:
+        with self._lock:
             while not ready():
                 left_s = LOOK_S if deadline is None else deadline - time.monotonic()
                 if left_s <= 0:
@@ -419,47 +415,55 @@ class Client:
 
     def nudge(self) -> None:
         """Has threads that wait look again at what they wait for."""
-        with self._changed:
+        with self._lock:
             self._nudge()
-            self._changed.notify_all()
+            self._notify()
 
     def look(self) -> None:
         """Takes in what has arrived, without waiting."""
-        with self._changed:
+        with self._lock:
             if self._connection is not None and not self._reading:
                 self._dispatch(self._connection)
 
     def cancel(self, flight: Flight) -> None:
         """Asks the daemon to stop a job."""
-        with self._changed:
+        with self._lock:
             flight.cancelled = True
             if flight.handle is not None:
                 connection = self._connect()
                 connection.check(connection.call(lib.scand_cancel, flight.handle))
             self._settle()
             self._nudge()
-            self._changed.notify_all()
+            self._notify()
 
     def _advance(self, timeout_s: float) -> None:
         """Waits until something changes, with the lock held."""
         if self._reading:
-            self._changed.wait(timeout_s)
+            told = threading.Lock()
+            told.acquire()
+            self._waiting.append(told)
+            try:
+                _without(self._lock, told.acquire, True, timeout_s)
+            finally:
+                if told in self._waiting:
+                    self._waiting.remove(told)
             return
         connection = self._connect()
         timeout_s = min([timeout_s, LOOK_S, *self._retries_s()])
         self._reading = True
         try:
-            self._changed.release()
-            _poll((connection.descriptor, self._wake), timeout_s)
+            _without(self._lock, _poll, (connection.descriptor, self._wake), timeout_s)
         finally:
+            self._reading = False
             try:
-                self._changed.regain()
+                self._take_in(connection)
             finally:
-                self._reading = False
-                try:
-                    self._take_in(connection)
-                finally:
-                    self._changed.notify_all()
+                self._notify()
+
+    def _notify(self) -> None:
+        """Has threads that wait for the one that polls look again."""
+        while self._waiting:
+            self._waiting.pop().release()
 
     def _take_in(self, connection: Connection) -> None:
         if self._nudged:

@@ -40,7 +40,8 @@ class Watcher:
 
     def __init__(self, client: Waiter):
         self._client = weakref.ref(client)
-        self._added = threading.Condition()
+        self._lock = threading.Lock()  # had by itself: Ctrl-C where a condition begins would leave it taken
+        self._added = threading.Condition(self._lock)
         self._jobs: list[Watched] = []
         self._thread: Optional[threading.Thread] = None
         self._cancels: list[Watched] = []
@@ -49,7 +50,7 @@ class Watcher:
         _watchers.add(self)
 
     def add(self, job: Watched) -> None:
-        with self._added:
+        with self._lock:
             self._jobs.append(job)
             if self._thread is None and not self._stopping:
                 self._thread = threading.Thread(target=self._run, name="scand", daemon=True)
@@ -62,7 +63,7 @@ class Watcher:
     def cancel(self, job: Watched) -> None:
         """Has a job cancelled soon: a daemon that hangs takes its time to answer, and need not be told of a job that ends
         with its connection."""
-        with self._added:
+        with self._lock:
             self._cancels.append(job)
             if self._canceller is None:
                 self._canceller = threading.Thread(target=self._cancel_all, name="scand-cancel", daemon=True)
@@ -70,7 +71,7 @@ class Watcher:
 
     def _cancel_all(self) -> None:
         while True:
-            with self._added:
+            with self._lock:
                 if not self._cancels:
                     self._canceller = None
                     return
@@ -82,7 +83,7 @@ class Watcher:
 
     def stop(self) -> None:
         thread, client = self._thread, self._client()
-        with self._added:
+        with self._lock:
             self._stopping = True
             self._added.notify()
         if thread is not None and client is not None:
@@ -104,7 +105,7 @@ class Watcher:
         return self._stopping or any(job.over for job in self._jobs)
 
     def _wait_for_jobs(self) -> bool:
-        with self._added:
+        with self._lock:
             if not self._jobs and not self._stopping:
                 self._added.wait(IDLE_S)
             if self._jobs and not self._stopping:

@@ -464,7 +464,7 @@ class Fakes(PackageTest):
 
     def made(self, shape, dtype="f4"):
         def create(client, size):
-            with client._changed:
+            with client._lock:
                 connection = client._connect()
                 return connection, connection._made(lib.scand_buffer_create, lib.SCAND_PLACE_DEVICE, size), True
 
