@@ -534,6 +534,8 @@ def _cumulative(
     scheme = scheme_of(given.dtype, given.shape, axis, False, op, None if dtype is None else np.dtype(dtype))
     at = scheme.axis
     shape = (*given.shape[:at], given.shape[at] + 1, *given.shape[at + 1 :])
+    if out is not None and not isinstance(out, np.ndarray):
+        raise TypeError(f"out: {type(out).__name__} is no NumPy array")
     whole = empty(shape, scheme.dtypes.final) if out is None else out
     if whole.shape != shape:
         raise ValueError(f"out: its shape is {whole.shape}, that of the result {shape}")
@@ -551,24 +553,37 @@ def cumulative_trapezoid(
     or `dx` apart. The result has one sample less than `y` along the axis, unless `initial` is 0, which then comes
     first. With `dx` it is scan(y, kind="trapezoid"), rounded to the dtype of the results and multiplied by dx; sums of
     f16 are rounded to f32 before that."""
-    refuse_mask("y", y)
-    samples = _readable(y)
+    samples = _readable("y", y)
     if samples.dtype.kind in "biu":
         samples = samples.astype(float)
-    if not -samples.ndim <= axis < samples.ndim:
-        raise ValueError(f"axis: {axis} is none of an array of {samples.ndim} dimensions")
+    _check_axis(axis, samples)
     if samples.shape[axis] < 1:
         raise ValueError("y: there is no sample along the axis; at least one is needed")
     if initial is not None and initial != 0:
         raise ValueError(f"initial: {initial} is neither 0 nor None")
-    whole = _trapezoids(samples, float(dx), axis, client) if x is None else _trapezoids_at(samples, _readable(x), axis, client)
+    whole = _trapezoids(samples, _spacing(dx), axis, client) if x is None else _trapezoids_at(samples, _readable("x", x), axis, client)
     return whole if initial is not None else np.moveaxis(np.moveaxis(whole, axis, -1)[..., 1:], -1, axis)
 
 
-def _readable(given: ArrayLike) -> AnyArray:
+def _readable(name: str, given: ArrayLike) -> AnyArray:
     """The array, once no job is about to write it: this process computes with it."""
+    refuse_mask(name, given)
     wait_for_writers(given)
     return np.asarray(given)
+
+
+def _check_axis(axis: int, samples: AnyArray) -> None:
+    if not isinstance(axis, (int, np.integer)):
+        raise TypeError(f"axis: {axis!r} is no whole number")
+    if not -samples.ndim <= axis < samples.ndim:
+        raise ValueError(f"axis: {axis} is none of an array of {samples.ndim} dimensions")
+
+
+def _spacing(dx: float) -> float:
+    try:
+        return float(dx)
+    except (TypeError, ValueError):
+        raise TypeError(f"dx: {dx!r} is no real number; take one, or x, the places of the samples") from None
 
 
 def _trapezoids(samples: AnyArray, dx: float, axis: int, client: Optional[Client]) -> AnyArray:
@@ -611,9 +626,8 @@ def lfilter(
     coefficients each. With `zi`, the state before (one element along the axis), it returns the results and the state
     after. A complex a[1] / a[0] is taken as r exp(i phi): samples are turned by multiples of phi, filtered with r, and
     turned back."""
-    refuse_mask("x", x)
-    numerator, denominator, samples = np.atleast_1d(_readable(b)), np.atleast_1d(_readable(a)), _readable(x)
-    zi = None if zi is None else _readable(zi)
+    numerator, denominator, samples = np.atleast_1d(_readable("b", b)), np.atleast_1d(_readable("a", a)), _readable("x", x)
+    zi = None if zi is None else _readable("zi", zi)
     for name, taps in (("b", numerator), ("a", denominator)):
         if taps.ndim != 1 or not 1 <= taps.size <= 2:
             raise ValueError(f"{name}: its shape is {taps.shape}; filters of first order have one or two coefficients")
@@ -625,8 +639,7 @@ def lfilter(
     a1 = complex(denominator[1] / denominator[0]) if denominator.size > 1 else 0j
     if a1.imag and not np.isfinite(a1):
         raise ValueError(f"a: a[1] / a[0] is {a1}; complex coefficients have to be finite")
-    if not -samples.ndim <= axis < samples.ndim:
-        raise ValueError(f"axis: {axis} is none of an array of {samples.ndim} dimensions")
+    _check_axis(axis, samples)
     order = max(numerator.size, denominator.size) - 1
     rows = np.moveaxis(samples, axis, -1)
     filtered = np.moveaxis(empty(samples.shape, kind), axis, -1)

@@ -466,7 +466,8 @@ def empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float) -> AnyArra
     kind = np.dtype(dtype)
     if kind.hasobject:
         raise TypeError(f"dtype: {kind} holds references, which cannot be shared; take a dtype of numbers")
-    made = allocate(dimensions_of(shape), kind)[0]
+    kind, further = kind.subdtype or (kind, ())  # of "(2, 2)f4", whose dimensions come behind the array's
+    made = allocate((*dimensions_of(shape), *further), kind)[0]
     return made.view(kind) if kind.names else made
 
 

@@ -243,6 +243,7 @@ class Plan:
         given, samples = self.request.offsets, self.given
         if given is None:
             return None
+        refuse_mask("offsets", given)
         offsets = np.asarray(given)
         if offsets.ndim != 1 or not offsets.size or offsets.dtype.kind not in "iu":
             raise TypeError(

@@ -41,6 +41,7 @@ class Arrays(unittest.TestCase):
         with self.assertRaises(MemoryError):
             scand.empty(1 << 60)
         self.assertEqual([scand.empty(shape).shape for shape in (np.array(3), [np.int8(2), True], ())], [(3,), (2, 1), ()])
+        self.assertEqual((scand.empty(3, "(2, 2)f4").shape, scand.empty((), "3i8").dtype), ((3, 2, 2), np.int64))
         for make in (scand.empty, scand.device_empty):
             for shape in (2.5, None, "3", (2, 1.0), [[2]]):
                 with self.assertRaisesRegex(TypeError, "^shape: .* is no whole number, nor a list of them$"):

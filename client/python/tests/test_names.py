@@ -89,13 +89,30 @@ class NumPyNames(PackageTest):
             with self.assertRaisesRegex(error, f"^out: .*{text}"):
                 scand.cumulative_sum(x, axis=1, dtype=float, out=out, include_initial=True)
 
+    def test_what_is_no_axis_spacing_or_array_is_named(self):
+        x = np.ones((3, 8))
+        for name, call in (
+            ("axis: None", lambda: scand.lfilter([1], [1, 0.5], x, axis=None)),
+            ("axis: 1.0", lambda: scand.cumulative_trapezoid(x, axis=1.0)),
+            ("dx: 'a'", lambda: scand.cumulative_trapezoid(x, dx="a")),
+            ("dx: 1j", lambda: scand.cumulative_trapezoid(x, dx=1j)),
+            ("out: list", lambda: scand.cumulative_sum([1.0, 2], out=[1], include_initial=True)),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(TypeError, f"^{name} is no "):
+                call()
+
     def test_masks_are_not_left_out(self):
         with self.assertRaisesRegex(TypeError, "^x: it is a masked array"):
             scand.cumsum(np.ma.masked_array([1.0, 2, 3], [0, 1, 0]))
         x, masked = np.ones(3), np.ma.masked_array([1.0, 2, 3], [0, 1, 0])
         for name, call in (
             ("x", lambda: scand.lfilter([1], [1, 0.5], masked)),
+            ("b", lambda: scand.lfilter(masked[:2], [1, 0.5], x)),
+            ("a", lambda: scand.lfilter([1], masked[:2], x)),
+            ("zi", lambda: scand.lfilter([1], [1, 0.5], x, zi=masked[:1])),
             ("y", lambda: scand.cumulative_trapezoid(masked)),
+            ("x", lambda: scand.cumulative_trapezoid(x, masked)),
+            ("offsets", lambda: scand.scan(x, offsets=np.ma.masked_array([0, 3], [0, 1]))),
             ("coefficient", lambda: scand.scan(x, op="affine", coefficient=masked)),
             (r"steps\[0\].other", lambda: scand.run(x, [("map", {"op": "add", "other": masked})])),
         ):
