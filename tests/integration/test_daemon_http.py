@@ -25,6 +25,7 @@ from wire import TIMEOUT_S, eventually, scan, tensor
 
 LIMIT_S = 5  # of a connection
 CONNECTIONS = 16
+HEAD_BYTES = 8192  # memory for a connection
 PAGE_S = 0.05  # for which a page is given to all who ask
 FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 ABSENT = "built without libmicrohttpd"
@@ -213,6 +214,13 @@ class Http(DaemonTest):
                         pass
                     self.assertNotIn(b"200 OK", read_end(client))
                 self.answers()
+
+    def test_size_of_a_head(self):
+        """Of LIMIT_HTTP_BYTES for a connection: half is taken, and what does not fit is refused."""
+        for size, status in ((HEAD_BYTES // 2, b"200"), (HEAD_BYTES, b"4")):
+            head = b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: "
+            with connect(self.port, head + b"x" * (size - len(head) - 4) + b"\r\n\r\n") as client:
+                self.assertRegex(read_end(client), b"^HTTP/1.1 " + status, size)
 
     def test_slow_clients(self):
         """Each has its time from start to end, also one from which a byte comes now and then."""
