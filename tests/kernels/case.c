@@ -225,12 +225,8 @@ static unsigned char *region_create(const struct array *array, enum scand_dtype 
         const uint64_t bytes = random_next(random), left = array->region_bytes - i;
         memcpy(region + i, &bytes, left < sizeof bytes ? left : sizeof bytes);
     }
-    const uint64_t count = array_elements(array), length = array->shape[array->rank - 1];
-    for (uint64_t first = 0; region && fill && first < count; first += length) { /* places are divided out once a row */
-        unsigned char *row = region + array_at(array, first);
-        for (uint64_t i = 0; i < length; i++)
-            sample_write(dtype, *fill, random, row + (int64_t)i * array->strides[array->rank - 1]);
-    }
+    for (uint64_t i = 0; region && fill && i < array_elements(array); i++)
+        sample_write(dtype, *fill, random, region + array_at(array, i));
     return region;
 }
 
