@@ -113,7 +113,7 @@ static uint64_t hierarchy_left(const char *root, const struct hierarchy *hierarc
     if (!find_group(root, hierarchy->controller, group, sizeof group))
         return UINT64_MAX;
     for (;;) {
-        snprintf(folder, sizeof folder, "%s%s", hierarchy->folder, strcmp(group, "/") == 0 ? "" : group);
+        snprintf(folder, sizeof folder, "%s%s", hierarchy->folder, group);
         uint64_t left = group_left(root, hierarchy, folder);
         least = MIN(least, left);
         char *slash = strrchr(group, '/');

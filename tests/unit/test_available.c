@@ -6,8 +6,10 @@
 
 #include "protocol/limits.h"
 #include "tests/check.h"
+#include "tests/unit/open_descriptors.h"
 
 static char root[64]; /* root folder of the running test */
+static size_t descriptors;
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
 {
@@ -19,10 +21,12 @@ static void begin(void)
 {
     strcpy(root, "/tmp/scandXXXXXX");
     CHECK(mkdtemp(root) != NULL);
+    descriptors = descriptors_open();
 }
 
 static void end(void)
 {
+    CHECK_EQ(descriptors_open(), descriptors);
     nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -50,14 +54,14 @@ static void check_mib(uint64_t mib, const char *words)
     CHECK_CONTAINS(limit, words);
 }
 
-#define MEMINFO "MemTotal: 9000000 kB\nMemFree: 1 kB\nMemAvailable:    8388608 kB\nMemAvailableNot: 5 kB\n"
+#define MEMINFO "MemTotal: 9000000 kB\nMemFree: 1 kB\nMemAvailableNot: 5 kB\nMemAvailable:    8388608 kB\n"
 
 static void nothing_is_known(void)
 {
     const char *limit;
     begin();
     CHECK(memory_available_below(root, &limit) == UINT64_MAX);
-    put("/proc/meminfo", "MemTotal: 5 kB\n");
+    put("/proc/meminfo", "MemAvailable_7\nMemAvailable"); /* whose end is not what the line before it left there */
     put("/proc/self/cgroup", "nonsense\n::\n");
     CHECK(memory_available_below(root, &limit) == UINT64_MAX);
     end();
@@ -77,7 +81,7 @@ static void the_smallest_of_all_groups_counts(void)
 {
     begin();
     put("/proc/meminfo", MEMINFO);
-    put("/proc/self/cgroup", "1:cpu:/elsewhere\n0::/a/b\n");
+    put("/proc/self/cgroup", "nonsense\n1:cpu:/elsewhere\n0::/a/b\n");
     put("/sys/fs/cgroup/a/b/memory.max", "max\n");
     put("/sys/fs/cgroup/a/b/memory.current", "1048576\n");
     check_mib(8192, "MemAvailable");
@@ -104,6 +108,8 @@ static void pages_of_files_can_be_had(void)
     put("/sys/fs/cgroup/a/memory.current", "1073741824\n");
     put("/sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 104857600\nactive_file 209715200\n");
     check_mib(300, "control group");
+    put("/sys/fs/cgroup/a/memory.current", "209715200\n"); /* fewer than there were when the pages were counted */
+    check_mib(1024, "control group");
     end();
 }
 
@@ -111,14 +117,15 @@ static void the_first_version_of_groups(void)
 {
     begin();
     put("/proc/meminfo", MEMINFO);
-    put("/proc/self/cgroup", "5:pids:/x\n4:hugetlb,memory:/job\n0::/\n");
+    put("/proc/self/cgroup", "0::/\n5:pids:/x\n4:hugetlb,memory:/job\n");
     put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "123456\n");
     check_mib(8192, "MemAvailable");
     put("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "536870912\n");
     put("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "268435456\n");
-    put("/sys/fs/cgroup/memory/job/memory.stat", "cache 99\ntotal_inactive_file 10485760\n");
-    check_mib(266, "control group");
+    put("/sys/fs/cgroup/memory/job/memory.stat",
+        "cache 99\nactive_file 1\ntotal_inactive_file 10485760\ntotal_active_file 5242880\n");
+    check_mib(271, "control group");
     end();
 }
 
