@@ -17,6 +17,7 @@ Order = Literal[">", "<"]
 
 TEXT_BYTES = 3200  # bytes of each textual header
 BINARY_BYTES = 400
+FILE_HEADER_BYTES = TEXT_BYTES + BINARY_BYTES  # before extended ones
 TRACE_HEADER_BYTES = 240
 REVISION_MOST = 2
 END_TEXT = "((SEG: EndText))"  # in the last extended header, where a file does not say how many there are
@@ -58,9 +59,7 @@ def read(path: Union[str, os.PathLike[str]]) -> Traces:
     Results of other samples are new arrays of NumPy's floats.
     """
     with builtins.open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size < TEXT_BYTES + BINARY_BYTES:
-            raise ValueError(f"{path}: {size} bytes are no SEG-Y file, whose headers have {TEXT_BYTES + BINARY_BYTES}")
+        size = _checked_size(path, os.fstat(file.fileno()))
         data = empty(size, np.uint8)
         if file.readinto(data) != size:  # type: ignore[arg-type]
             raise ValueError(f"{path}: it became shorter while it was read")
@@ -71,15 +70,20 @@ def open(path: Union[str, os.PathLike[str]]) -> Traces:
     """Opens a SEG-Y file as read() does, but without reading the samples: the daemon reads them for each job, so the
     file may be larger than all memory. The arrays are read-only; results are new arrays, or `out`. Of the trace headers
     only the first is looked at. See scand.open_file."""
-    if os.stat(path).st_size < TEXT_BYTES + BINARY_BYTES:
-        raise ValueError(f"{path}: {os.stat(path).st_size} bytes are no SEG-Y file, whose headers have {TEXT_BYTES + BINARY_BYTES}")
+    _checked_size(path, os.stat(path))
     return _traces(str(path), open_file(path, np.uint8))
 
 
+def _checked_size(path: Union[str, os.PathLike[str]], found: os.stat_result) -> int:
+    if found.st_size < FILE_HEADER_BYTES:
+        raise ValueError(f"{path}: {found.st_size} bytes are no SEG-Y file, whose headers have {FILE_HEADER_BYTES}")
+    return found.st_size
+
+
 def _traces(path: str, data: AnyArray, is_read: bool = False) -> Traces:
-    binary = data[TEXT_BYTES : TEXT_BYTES + BINARY_BYTES].tobytes()
+    binary = data[TEXT_BYTES:FILE_HEADER_BYTES].tobytes()
     order, code = _order(path, binary)
-    begin = TEXT_BYTES + BINARY_BYTES + TEXT_BYTES * _extended_headers(path, data, binary, order)
+    begin = FILE_HEADER_BYTES + TEXT_BYTES * _extended_headers(path, data, binary, order)
     name, form = CODES[code]
     dtype = np.dtype(name).newbyteorder(order)
     samples = _samples(path, data[begin:], binary, order, dtype.itemsize)
@@ -131,17 +135,18 @@ def _order(path: str, binary: bytes) -> tuple[Order, int]:
 
 
 def _extended_headers(path: str, data: AnyArray, binary: bytes, order: Order) -> int:
+    """The number of extended headers."""
     # One number of two bytes in revision 1, two numbers in revision 2: in a little-endian file the first may be in either place.
     revision = binary[300] or (binary[301] if order == "<" else 0)
     if revision > REVISION_MOST:
         raise ValueError(f"{path}: it is SEG-Y of revision {revision} (byte 3501); there are 0, 1 and 2")
     count: int = struct.unpack_from(f"{order}h", binary, 304)[0] if revision else 0
-    begin = TEXT_BYTES + BINARY_BYTES
-    room = (data.size - begin) // TEXT_BYTES
+    headers = data[FILE_HEADER_BYTES:]
+    room = headers.size // TEXT_BYTES
     if count == -1:
         marks = [END_TEXT.encode(code) for code in ("ascii", "cp037")]
         for at in range(room):
-            header = data[begin + at * TEXT_BYTES : begin + (at + 1) * TEXT_BYTES].tobytes()
+            header = headers[at * TEXT_BYTES : (at + 1) * TEXT_BYTES].tobytes()
             if any(header.startswith(mark) for mark in marks):
                 return at + 1
         raise ValueError(f"{path}: its extended headers have no end: none begins with {END_TEXT}")
