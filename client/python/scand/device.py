@@ -18,9 +18,9 @@ from ._library import lib
 from .client import Client, default_client, wait_for_writers
 from .driver import driver
 from .errors import LostError, UnavailableError, UnsupportedError
-from .jobs import submit
+from .jobs import submit_plan
 from .layout import Settings, word_of
-from .memory import AnyArray, Elsewhere, Place, Range, dimensions_of, holders, new_serial
+from .memory import AnyArray, Elsewhere, Place, dimensions_of, holders, new_serial
 from .plans import Plan, Request
 
 _COPY = Settings(False, steps=(("map", (("op", "cast"),)),), options=(("priority", "normal"), ("after_failure", "1")))
@@ -233,7 +233,7 @@ class DeviceArray(Elsewhere):
         return self._array.size
 
     @property
-    def itemsize(self) -> int:
+    def itemsize(self) -> int:  # type: ignore[override]
         return self._array.itemsize
 
     @property
@@ -249,12 +249,8 @@ class DeviceArray(Elsewhere):
         return Place(self.memory.block, self._offset)
 
     @property
-    def range(self) -> Range:  # type: ignore[override]
-        begin = end = self.memory.block.address + self._offset
-        for extent, step in zip(self.shape, self.strides):
-            reach = (extent - 1) * step
-            begin, end = (begin + reach, end) if reach < 0 else (begin, end + reach)
-        return Range(begin, end + self.itemsize)
+    def address(self) -> int:  # type: ignore[override]
+        return self.memory.block.address + self._offset
 
     def __len__(self) -> int:
         return len(self._array)
@@ -427,7 +423,7 @@ def _memory_at(pointer: int) -> DeviceMemory:
 
 def _copied(x: Any, out: Any, client: Optional[Client]) -> Any:
     user = client or (x if out is None else out).client or default_client()
-    return submit(user, Plan(Request(x, _COPY, "cast", dtype=x.dtype, out=out, client=user, to_host=out is None))).result()
+    return submit_plan(user, Plan(Request(x, _COPY, "cast", dtype=x.dtype, out=out, client=user, to_host=out is None))).result()
 
 
 def device_allocate(shape: Sequence[int], dtype: np.dtype[Any], client: Optional[Client]) -> DeviceArray:

@@ -17,7 +17,6 @@ _UINT64 = np.dtype(np.uint64)
 _FLOAT32 = np.dtype(np.float32)
 _FLOAT64 = np.dtype(np.float64)
 
-
 _SMALL = {word for name, word in DTYPES.items() if np.dtype(name).kind in "iu" and np.dtype(name).itemsize <= 2}
 
 

@@ -18,8 +18,7 @@ from .device import wrapped
 from .dtypes import is_small
 from .errors import LostError
 from .files import file_place_of
-from .jobs import Job, submit_together
-from .jobs import submit as submit_plan
+from .jobs import Job, submit_plan, submit_plans
 from .layout import Settings, Step
 from .memory import AnyArray, Elsewhere, empty
 from .plans import Plan, Request, refuse_mask, scheme_of
@@ -36,7 +35,6 @@ ChainStep = Union[str, tuple[str, Mapping[str, Any]]]  # an operation, and its p
 class Options(TypedDict, total=False):
     """Keywords of scans and reductions. scan() documents them."""
 
-    axis: Optional[int]
     dtype: Optional[DTypeLike]
     out: Optional[AnyArray]
     copy: Optional[bool]
@@ -49,6 +47,7 @@ class Options(TypedDict, total=False):
 class ScanOptions(Options, total=False):
     """Keywords of scan(), submit() and submit_many()."""
 
+    axis: Optional[int]
     kind: str
     op: str
     accumulator: str
@@ -57,17 +56,10 @@ class ScanOptions(Options, total=False):
     coefficient: Optional[ArrayLike]
 
 
-class ReduceOptions(TypedDict, total=False):
-    """Keywords of reduce() and submit_reduce()."""
+class ReduceOptions(Options, total=False):
+    """Keywords of reduce(), run() and the like."""
 
     axis: Union[int, Sequence[int], None]
-    dtype: Optional[DTypeLike]
-    out: Optional[AnyArray]
-    copy: Optional[bool]
-    form: Optional[str]
-    priority: str
-    deadline: Optional[float]
-    offsets: Optional[ArrayLike]
     keepdims: bool
 
 
@@ -324,7 +316,7 @@ def _together(requests: Sequence[Request], client: Optional[Client]) -> list[Job
     user = _user(requests[0], client)
     for request in requests:
         request.client = user
-    return submit_together(user, [Plan(request) for request in requests])
+    return submit_plans(user, [Plan(request) for request in requests])
 
 
 def _reduce_request(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Generator, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Generator, Iterator, NamedTuple, Optional, Sequence
 
 from ._library import lib
-from .client import Client
+from .client import Client, Flight
 from .plans import Part, Plan
 
 if TYPE_CHECKING:
@@ -50,15 +50,6 @@ class Job:
 
     def __reduce__(self) -> Any:
         raise TypeError("a job is this process's, and is not pickled: give others what its result() returns")
-
-    def _start(self) -> Job:
-        plan, client = self._plan, self._client
-        if plan.reads_from is not None:
-            client.leave_alone(plan.reads_from)
-        for part in plan.parts:
-            part.before()
-            client.start(part.flight)
-        return self
 
     def result(self, timeout: Optional[float] = None) -> Any:
         """The results, a NumPy array: `out` where one was given. Waits for at most `timeout` seconds, then raises
@@ -228,19 +219,25 @@ def _call(callback: Callback, job: Job) -> None:
         logging.getLogger("scand").exception("a job's callback has failed")
 
 
-def submit(client: Client, plan: Plan) -> Job:
-    return Job(client, plan)._start()
+def _copied_in(client: Client, plan: Plan) -> Iterator[Flight]:
+    """The flights of a plan, each once what it reads has been copied."""
+    if plan.reads_from is not None:
+        client.leave_alone(plan.reads_from)
+    for part in plan.parts:
+        part.before()
+        yield part.flight
 
 
-def submit_together(client: Client, plans: Sequence[Plan]) -> list[Job]:
-    """Jobs of one part each in few messages, in their order; others one by one."""
+def submit_plan(client: Client, plan: Plan) -> Job:
+    """A plan's job. A part is computed while the next is copied."""
+    job = Job(client, plan)
+    for flight in _copied_in(client, plan):
+        client.start(flight)
+    return job
+
+
+def submit_plans(client: Client, plans: Sequence[Plan]) -> list[Job]:
+    """The jobs of plans, in their order and in few messages."""
     jobs = [Job(client, plan) for plan in plans]
-    together = []
-    for plan in plans:
-        if plan.reads_from is not None:
-            client.leave_alone(plan.reads_from)
-        for part in plan.parts:
-            part.before()
-            together.append(part.flight)
-    client.start_together(together)
+    client.start_together([flight for plan in plans for flight in _copied_in(client, plan)])
     return jobs

@@ -20,7 +20,6 @@ DTYPES = {
     "<c8": "f32", "<c16": "f64",
 }
 
-
 Step = tuple[str, tuple[tuple[str, Union[str, float]], ...]]  # an operation of a task, and its parameters
 
 

@@ -67,7 +67,8 @@ class Elsewhere:
     base = None
     client: Any = None  # client that functions use when they are given none
     place: Place
-    range: Range
+    address: int  # of the first element, in a space of the device's own
+    itemsize: int
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -428,9 +429,7 @@ class Range(NamedTuple):
 
 def range_of(array: AnyArray) -> Range:
     """The range from the first byte of an array that is not empty to behind the last."""
-    if isinstance(array, Elsewhere):
-        return array.range
-    begin = end = address_of(array)
+    begin = end = array.address if isinstance(array, Elsewhere) else address_of(array)
     for extent, step in zip(array.shape, array.strides):
         reach = (extent - 1) * step
         begin, end = (begin + reach, end) if reach < 0 else (begin, end + reach)

@@ -95,7 +95,7 @@ def _shared(array: AnyArray) -> Shared:
     return Shared(own, place)
 
 
-def _readable(name: str, given: Any, dtype: Dtype) -> Shared:
+def _shared_as(name: str, given: Any, dtype: Dtype) -> Shared:
     """An operand of this dtype: the array where it lies in a device's memory, else shared memory that has it."""
     if not isinstance(given, Elsewhere):
         return _shared(converted(name, given, dtype))
@@ -327,7 +327,7 @@ class Plan:
         coefficients = self.request.coefficients
         if not isinstance(coefficients, Elsewhere) and np.asarray(coefficients).dtype != kind:
             wait_for_writers(coefficients)
-        own = _readable("coefficient", coefficients, kind)
+        own = _shared_as("coefficient", coefficients, kind)
         try:
             return own.repeated(self.given.shape)
         except ValueError:
@@ -417,7 +417,7 @@ class Plan:
             return own, made, made.array.reshape(own.array.shape)
         if place is None:
             wait_for_writers(array)
-        shared = Shared(array, place) if place is not None else _readable(own.field, array, dtype)
+        shared = Shared(array, place) if place is not None else _shared_as(own.field, array, dtype)
         try:
             return own, shared if own.written else shared.repeated(shape), None
         except ValueError:

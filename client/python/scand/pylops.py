@@ -13,7 +13,6 @@ from .functions import run, scan
 from .memory import AnyArray, empty
 from .plans import converted
 
-
 KINDS = {"full": "inclusive", "half": "half", "trapezoidal": "trapezoid"}
 
 

@@ -402,7 +402,7 @@ class Scan(PackageTest):
             ({"copy": "no"}, "^copy: 'no' is neither True nor False$"),
             ({"op": "affine", "coefficient": "a"}, "^coefficient: 'a' is no number$"),
             ({"op": "affine", "coefficient": ["a"] * 10}, "^coefficient: its dtype is <U1, and jobs take float64 here; take numbers$"),
-            ({"demaen": True}, "^demaen: there is no such keyword; take axis, .* coefficient or client$"),
+            ({"demaen": True}, "^demaen: there is no such keyword; take dtype, .* coefficient or client$"),
         ):
             with self.subTest(options), self.assertRaisesRegex(TypeError, text):
                 scand.scan(x, **options)
@@ -412,7 +412,7 @@ class Scan(PackageTest):
             with self.subTest(options), self.assertRaisesRegex(TypeError, text):
                 scand.reduce(x, **options)
         for call, second in ((scand.reduce, "sum"), (scand.run, ["demean"])):
-            with self.subTest(call), self.assertRaisesRegex(TypeError, "^kind: there is no such keyword; take axis, .* keepdims or client$"):
+            with self.subTest(call), self.assertRaisesRegex(TypeError, "^kind: there is no such keyword; take dtype, .* axis, keepdims or client$"):
                 call(x, second, kind="exclusive")
         with self.assertRaisesRegex(TypeError, r"^axis: \(0, 'x'\) is no whole number"):
             scand.reduce(x, axis=(0, "x"))
