@@ -21,6 +21,7 @@
 #include "protocol/rings.h"
 #include "tests/check.h"
 #include "tests/unit/device_manual.h"
+#include "tests/unit/open_descriptors.h"
 
 #define HELLO "\x94\x00\x01\xa5hello\x91\x82\xabversion_min\x01\xabversion_max\x01"
 #define PING  "\x94\x00\x07\xabserver.ping\x90"
@@ -42,6 +43,7 @@ static struct rig {
     uint64_t step_us, now_us;
     struct work *work; /* deferred */
     uint8_t *rings;    /* memory of a client's rings, which it says are full again and again */
+    size_t descriptors;
 } rig;
 
 /*
@@ -53,11 +55,12 @@ static int fail_accept;              /* errno of accept4 */
 static bool fail_accept_once_in_two; /* EMFILE */
 static unsigned accepted;            /* calls of accept4 */
 static bool fail_map;                /* the next mmap */
-static bool is_late;        /* between any two looks at the coarse clock more time passes than a look may take */
-static int fail_send;       /* errno of sendmsg, */
-static unsigned fail_sends; /* for so many calls */
+static bool is_late;                 /* between any two looks at the coarse clock a second passes, else nothing */
+static int fail_send;                /* errno of sendmsg, */
+static unsigned fail_sends;          /* for so many calls */
 static struct {
-    unsigned waits, reads, sends;
+    unsigned waits, reads, sends, unseen; /* unseen: reads and sends at which nobody knows whose memory is touched */
+    int timeout_ms;                       /* of the latest wait */
     uint64_t read_bytes;
 } calls;
 
@@ -78,6 +81,7 @@ int __wrap_epoll_wait(int set, struct epoll_event *events, int most, int timeout
 int __wrap_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms)
 {
     calls.waits++;
+    calls.timeout_ms = timeout_ms;
     return __real_epoll_wait(set, events, most, timeout_ms);
 }
 
@@ -87,6 +91,7 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
 {
     ssize_t n = __real_recvmsg(fd, message, flags);
     calls.reads++;
+    calls.unseen += !rig.service.touches;
     calls.read_bytes += n > 0 ? (uint64_t)n : 0;
     return n;
 }
@@ -96,6 +101,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
     calls.sends++;
+    calls.unseen += !rig.service.touches;
     if (fail_sends > 0) {
         fail_sends--;
         errno = fail_send;
@@ -137,10 +143,11 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
     static time_t late_s;
-    const int r = __real_clock_gettime(clock, now);
-    if (is_late && clock == CLOCK_MONOTONIC_COARSE)
-        now->tv_sec += ++late_s;
-    return r;
+    if (clock != CLOCK_MONOTONIC_COARSE)
+        return __real_clock_gettime(clock, now);
+    late_s += is_late;
+    *now = (struct timespec){.tv_sec = late_s};
+    return 0;
 }
 
 /*
@@ -228,6 +235,7 @@ static inline void begin(void)
     CHECK_EQ(pool_init(&rig.pool, &rig.devices, LIMIT_LARGE_SEGMENT_BYTES), 0);
     service_init(&rig.service, &ops, &rig, &rig.devices, &rig.pool, getuid());
     CHECK_EQ(uv_loop_init(&rig.loop), 0);
+    rig.descriptors = descriptors_open();
     CHECK_EQ(listener_start(&rig.listener, &rig.loop, &rig.service, rig.listen_fd), 0);
 }
 
@@ -236,9 +244,10 @@ static inline void end(void)
     fail_accept = 0;
     listener_stop(&rig.listener);
     uv_run(&rig.loop, UV_RUN_DEFAULT);
-    CHECK_EQ(uv_loop_close(&rig.loop), 0);
     CHECK_EQ(rig.service.stats.clients_open, 0);
     run_work();
+    CHECK_EQ(descriptors_open(), rig.descriptors);
+    CHECK_EQ(uv_loop_close(&rig.loop), 0);
     service_finish(&rig.service);
     pool_finish(&rig.pool);
     close(rig.listen_fd);

@@ -1,4 +1,8 @@
 /* The listener as it accepts connections, and turns them away. */
+#include <fcntl.h>
+#include <netinet/in.h>
+
+#include "daemon/net/close_now.h"
 #include "tests/unit/listener_rig.h"
 
 /* A client that sends something other than messages costs one small read, however much it sends. */
@@ -32,7 +36,10 @@ static void accepting_is_charged(void)
     accepted = 0;
     for (int i = 0; i < MANY; i++)
         close(client_open());
+    fail_map = true;
     rounds(4);
+    CHECK(fail_map); /* nobody who has left gets the memory of a connection */
+    fail_map = false;
     CHECK_EQ(accepted, MANY + 1); /* and once in vain */
     CHECK(user->turn.had_us >= had_us + MANY);
     close(fd);
@@ -103,27 +110,77 @@ static void a_socket_without_memory_for_its_connection(void)
     end();
 }
 
+/* Greets when the listener accepts again. */
+static void greet_late(int fd)
+{
+    client_send(fd, HELLO, sizeof HELLO - 1);
+    for (int waits = 0; waits < 10000 && client_read(fd) < 0; waits++) {
+        poll(NULL, 0, 1);
+        rounds(1);
+    }
+}
+
 /* The loop does not try again and again, other clients are served, and later the connection is. */
 static void connections_that_cannot_be_accepted(void)
 {
-    const int codes[] = {ENOMEM, ENOBUFS, EMFILE, EPERM};
-    for (size_t i = 0; i < 4; i++) {
+    static const struct {
+        int code;
+        unsigned calls; /* once more with the spare descriptor */
+    } cases[] = {{ENOMEM, 1}, {ENOBUFS, 1}, {EMFILE, 2}, {ENFILE, 2}, {EPERM, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         begin();
         int other = client_greet(), late = client_open();
         accepted = 0;
-        fail_accept = codes[i];
+        fail_accept = cases[i].code;
         rounds(50);
-        CHECK(accepted >= 1 && accepted <= 2); /* and once more with the spare descriptor */
+        CHECK_EQ(accepted, cases[i].calls);
         CHECK(client_pings(other));
         fail_accept = 0;
-        client_send(late, HELLO, sizeof HELLO - 1);
-        for (int waits = 0; waits < 10000 && client_read(late) < 0; waits++) {
-            poll(NULL, 0, 1);
-            rounds(1);
-        }
+        greet_late(late);
         CHECK_EQ(rig.service.stats.clients_open, 2);
         close(other);
         close(late);
+        end();
+    }
+}
+
+/* The spare descriptor is there again when it has served, or later if there was none left for it. */
+static void the_spare_descriptor_comes_back(void)
+{
+    begin();
+    int away = client_open(), late = client_open();
+    accepted = 0;
+    fail_accept_once_in_two = true;
+    rounds(1);
+    CHECK(client_read(away) == 0 && client_read(late) == 0);
+    CHECK(fcntl(rig.listener.spare_fd, F_GETFD) >= 0);
+    close(away);
+    close(late);
+    close(rig.listener.spare_fd);
+    rig.listener.spare_fd = -1;
+    late = client_open();
+    accepted = 0;
+    rounds(1);
+    CHECK_EQ(accepted, 1);
+    fail_accept_once_in_two = false;
+    greet_late(late);
+    CHECK(fcntl(rig.listener.spare_fd, F_GETFD) >= 0);
+    close(late);
+    end();
+}
+
+/* Connections that are gone before they are accepted keep nobody else waiting. */
+static void connections_that_are_gone(void)
+{
+    static const int codes[] = {ECONNABORTED, EINTR};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        begin();
+        int fd = client_open();
+        fail_accept = codes[i];
+        rounds(1);
+        fail_accept = 0;
+        close(client_greet());
+        close(fd);
         end();
     }
 }
@@ -149,9 +206,56 @@ static void connections_beyond_the_allowance(void)
         close(fds[i]);
     }
     CHECK(calls.reads <= LIMIT_UNADMITTED);
+    const uint64_t had_us = user->turn.had_us;
+    rig.step_us = 1;
+    fail_map = true;
+    const int another = client_open();
+    rounds(1);
+    CHECK(fail_map);
+    CHECK(user->turn.had_us > had_us);
+    fail_map = false;
+    close(another);
     CHECK(client_pings(first));
     close(first);
     end_counting();
+}
+
+/* Returns a socket that takes nothing more of what nobody reads; its last close waits for minutes that it is read. */
+static int socket_lingering(int *other)
+{
+    const struct linger linger = {.l_onoff = 1, .l_linger = 600};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    static char bytes[1 << 16];
+    const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+              fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(bind(server, (struct sockaddr *)&address, size) == 0 && listen(server, 1) == 0);
+    CHECK_EQ(getsockname(server, (struct sockaddr *)&address, &size), 0);
+    CHECK_EQ(connect(fd, (struct sockaddr *)&address, size), 0);
+    *other = accept(server, NULL, NULL);
+    while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        continue;
+    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+    close(server);
+    return fd;
+}
+
+/* No close lasts, and no timer is left that goes on to interrupt. */
+static void what_lingers_is_closed_now(void)
+{
+    int other;
+    char line[64];
+    close_now_init();
+    for (int i = 0; i < 2; i++) {
+        const int fd = socket_lingering(&other);
+        close_now(fd);
+        CHECK(fcntl(fd, F_GETFD) < 0);
+        close(other);
+    }
+    FILE *timers = fopen("/proc/self/timers", "r"); /* not with every system */
+    CHECK(!timers || !fgets(line, sizeof line, timers));
+    if (timers)
+        fclose(timers);
 }
 
 static const struct test tests[] = {
@@ -161,7 +265,10 @@ static const struct test tests[] = {
     TEST(a_socket_that_cannot_be_watched),
     TEST(a_socket_without_memory_for_its_connection),
     TEST(connections_that_cannot_be_accepted),
+    TEST(the_spare_descriptor_comes_back),
+    TEST(connections_that_are_gone),
     TEST(connections_beyond_the_allowance),
+    TEST(what_lingers_is_closed_now),
     TEST_END,
 };
 

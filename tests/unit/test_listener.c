@@ -7,14 +7,18 @@ static void a_message_takes_few_calls(void)
     begin();
     int fd = client_greet();
     count_calls();
+    const struct user *user = rig.service.clients->user;
     client_send(fd, PING, sizeof PING - 1);
     listener_wait(&rig.listener, true);
     listener_serve(&rig.listener);
+    const uint64_t had_us = user->turn.had_us;
     listener_wait(&rig.listener, false);
+    CHECK(user->turn.had_us > had_us); /* sending is charged, too */
     CHECK_EQ(client_read(fd), sizeof PONG - 1);
     CHECK_EQ(calls.waits, 2);
     CHECK_EQ(calls.reads, 1);
     CHECK_EQ(calls.sends, 1);
+    CHECK_EQ(calls.unseen, 0);
     CHECK_EQ(rig.runs, 0);
     close(fd);
     end_counting();
@@ -166,7 +170,7 @@ static void the_last_requests_are_answered(void)
     enum { MANY = 1000 };
     static char flood[MANY * (sizeof PING - 1)];
     begin();
-    int loud = client_greet(), quiet = client_greet();
+    int quiet = client_greet(), loud = client_greet();
     for (size_t i = 0; i < MANY; i++)
         memcpy(flood + i * (sizeof PING - 1), PING, sizeof PING - 1);
     client_send(loud, flood, sizeof flood);
@@ -244,6 +248,17 @@ static void rings_at_which_the_loop_sleeps_end(void)
     end();
 }
 
+/* A client whose ring is looked at, as it is after a message. */
+static struct rings *rings_awake(int fd, struct client *client)
+{
+    struct rings *own = rings_of(client);
+    CHECK_EQ(rings_announce(own, sizeof PING - 1), 0);
+    client_send(fd, PING, sizeof PING - 1);
+    rounds(4);
+    CHECK(((const struct peer *)client->peer)->awake);
+    return own;
+}
+
 /* Rings are looked at together, so where that has lasted all their users are suspected. A ring that has nothing is left
  * to its socket after so many looks. */
 static void rings_are_looked_at(void)
@@ -252,11 +267,8 @@ static void rings_are_looked_at(void)
     int bell = client_greet();
     struct client *client = rig.service.clients;
     const struct peer *peer = client->peer;
-    struct rings *own = rings_of(client);
-    CHECK_EQ(rings_announce(own, sizeof PING - 1), 0);
-    client_send(bell, PING, sizeof PING - 1);
-    rounds(4);
-    CHECK(peer->awake && !client->user->suspected);
+    struct rings *own = rings_awake(bell, client);
+    CHECK(!client->user->suspected);
     is_late = true;
     rounds(1);
     is_late = false;
@@ -266,6 +278,42 @@ static void rings_are_looked_at(void)
     rings_destroy(own);
     close(bell);
     end();
+}
+
+/* Looks at a suspect's ring are timed one by one. */
+static void the_loop_sleeps_as_it_looks_at_a_ring(void)
+{
+    begin();
+    int bell = client_greet();
+    struct user *user = rig.service.clients->user;
+    struct rings *own = rings_awake(bell, rig.service.clients);
+    rig.step_us = 2 * LIMIT_SLEPT_MS * 1000;
+    rounds(1);
+    CHECK(!user->distrusted);
+    user->suspected = true;
+    rounds(1);
+    CHECK(user->distrusted);
+    rig.step_us = 1;
+    rings_destroy(own);
+    close(bell);
+    end();
+}
+
+/* Before the loop waits, clients with rings are told to use their sockets. */
+static void whoever_has_a_ring_wakes_the_loop(void)
+{
+    begin();
+    int bell = client_greet();
+    count_calls();
+    struct rings *own = rings_awake(bell, rig.service.clients);
+    CHECK(!rings_reader_sleeps(own));
+    listener_wake(&rig.listener);
+    listener_wait(&rig.listener, true);
+    CHECK(calls.timeout_ms != 0);
+    CHECK(rings_reader_sleeps(own));
+    rings_destroy(own);
+    close(bell);
+    end_counting();
 }
 
 /* A client that sleeps with many jobs under way is woken for several answers at once, and in time. */
@@ -311,6 +359,8 @@ int main(int argc, char **argv)
         TEST(whoever_goes_on_is_not_waited_for),
         TEST(rings_at_which_the_loop_sleeps_end),
         TEST(rings_are_looked_at),
+        TEST(the_loop_sleeps_as_it_looks_at_a_ring),
+        TEST(whoever_has_a_ring_wakes_the_loop),
         TEST(whoever_sleeps_is_woken_for_several_answers),
         TEST(the_last_request_of_a_client),
         TEST(a_flood_is_cut_into_turns),
