@@ -1,6 +1,7 @@
 #include "text.h"
 
-#include <stdbool.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Lengths by the range of the second byte. */
@@ -70,4 +71,17 @@ char *text_show(char *out, size_t size, const char *text, size_t length)
         out[i] = text[i] >= ' ' && text[i] <= '~' && text[i] != '"' ? text[i] : '?';
     out[n] = '\0';
     return out;
+}
+
+bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *out)
+{
+    char *end;
+    if (*text < '0' || *text > '9') /* strtoull takes spaces and signs */
+        return false;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (*end || errno || value < low || value > high)
+        return false;
+    *out = value;
+    return true;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/text.h"
+
 #define SHOWN_BYTES 40                     /* bytes of a value that a message shows */
 #define EXACT_MAX   ((double)(1ull << 53)) /* whole numbers up to here are exact as doubles */
 
@@ -81,10 +83,9 @@ static int integer_refuse(const struct field *field, const char *path, const cha
 
 static int integer_set(const struct field *field, void *values, const char *path, const char *text, struct error *error)
 {
-    char *end, given[SHOWN_BYTES + 3];
-    errno = 0;
-    const uint64_t number = strtoull(text, &end, 10);
-    if (strspn(text, "0123456789") == 0 || *end || errno || number > integer_most(field)) {
+    char given[SHOWN_BYTES + 3];
+    uint64_t number;
+    if (!number_parse(text, 0, integer_most(field), &number)) {
         snprintf(given, sizeof given, "\"%.*s\"", SHOWN_BYTES, text);
         return integer_refuse(field, path, given, error);
     }

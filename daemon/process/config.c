@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "protocol/text.h"
+
 /* A file while inih parses it. inih gets its lines from next_line and hands what they say to accept_setting, so that
  * the current line's number is known in both. */
 struct parse {

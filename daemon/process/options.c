@@ -12,6 +12,7 @@
 #include "config.h"
 #include "daemon/net/metrics_http.h"
 #include "log.h"
+#include "protocol/text.h"
 #include "version.h"
 
 #define SYSTEM_CONFIG "/etc/scand/scand.conf"

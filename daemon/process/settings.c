@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/text.h"
+
 const struct setting_type setting_types[SETTING_COUNT] = {
 #define X(NAME, SECTION, WORD, UNIT, LOW, HIGH, STANDARD, HELP) \
     {SECTION_##SECTION, WORD, UNIT_##UNIT, LOW, HIGH, STANDARD, HELP},
@@ -40,17 +42,6 @@ enum setting setting_find(enum section section, const char *word)
     while (i < SETTING_COUNT && (setting_types[i].section != section || strcmp(setting_types[i].word, word) != 0))
         i++;
     return i;
-}
-
-bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *out)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno || value < low || value > high)
-        return false;
-    *out = value;
-    return true;
 }
 
 uint64_t environment_number(const char *name)

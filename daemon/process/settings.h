@@ -148,8 +148,6 @@ const char *setting_allowed(enum setting setting, char *out, size_t size);
 /* Writes a place to listen at as text, cut to size. Returns out. */
 const char *listen_choice_format(uint64_t choice, char *out, size_t size);
 
-/* Parses a decimal number in [low, high]; false for anything else. */
-bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *out);
 /* Returns the decimal number that a service manager has put into the environment; 0 without one. */
 uint64_t environment_number(const char *name);
 

@@ -453,7 +453,6 @@ static void json_values(void)
 static void numbers(void)
 {
     char text[GROUPED_BYTES];
-    uint64_t number = 7;
     CHECK(!strcmp(grouped(0, text), "0"));
     CHECK(!strcmp(grouped(999, text), "999"));
     CHECK(!strcmp(grouped(10000, text), "10,000"));
@@ -461,10 +460,6 @@ static void numbers(void)
     CHECK(!strcmp(duration(999, text), "999 us"));
     CHECK(!strcmp(duration(12345, text), "12.3 ms"));
     CHECK(!strcmp(duration(2500000, text), "2.50 s"));
-    CHECK(parse_unsigned("18446744073709551615", &number) && number == UINT64_MAX);
-    CHECK(!parse_unsigned("18446744073709551616", &number) && number == UINT64_MAX);
-    CHECK(!parse_unsigned("", &number) && !parse_unsigned(" 1", &number) && !parse_unsigned("+1", &number));
-    CHECK(!parse_unsigned("-1", &number) && !parse_unsigned("1 ", &number) && !parse_unsigned("0x1", &number));
 }
 
 /* A gather has the same bits whole and in pieces; events, noise and another seed are visible. */

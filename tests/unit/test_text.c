@@ -1,4 +1,4 @@
-/* Text from outside, as it may be shown. */
+/* Text from outside, as it may be shown or read. */
 #include "protocol/text.h"
 
 #include "protocol/encoding.h"
@@ -79,12 +79,31 @@ static void messages_bring_clean_text(void)
     CHECK(strcmp(error.message, "no \"x?]0;?\"") == 0);
 }
 
+static bool is_number(const char *text)
+{
+    uint64_t number = 7;
+    const bool is = number_parse(text, 0, UINT64_MAX, &number);
+    CHECK(is || number == 7);
+    return is;
+}
+
+static void numbers_stand_alone(void)
+{
+    uint64_t number = 7;
+    CHECK(number_parse("18446744073709551615", 0, UINT64_MAX, &number) && number == UINT64_MAX);
+    CHECK(number_parse("0012", 12, 12, &number) && number == 12);
+    CHECK(!number_parse("11", 12, 13, &number) && !number_parse("14", 12, 13, &number) && number == 12);
+    CHECK(!is_number("18446744073709551616") && !is_number("") && !is_number(" 1") && !is_number("1 "));
+    CHECK(!is_number("+1") && !is_number("-1") && !is_number("0x1") && !is_number("1.0"));
+}
+
 static const struct test tests[] = {
     TEST(text_stays),
     TEST(what_terminals_obey_goes),
     TEST(what_turns_text_around_goes),
     TEST(what_is_not_utf8_goes),
     TEST(messages_bring_clean_text),
+    TEST(numbers_stand_alone),
     TEST_END,
 };
 

@@ -7,8 +7,8 @@
 #include "client/scanctl/commands/demo_gather.h"
 #include "client/scanctl/commands/parallel_rows.h"
 #include "client/scanctl/stream/remote.h"
-#include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/text.h"
+#include "protocol/clock.h"
 
 #define ARRAY_ALIGN 4096
 
@@ -41,9 +41,10 @@ static int option_handle(void *context, int option, const char *argument, struct
     uint64_t *number = option == OPTION_TRACES    ? &gather->traces
                        : option == OPTION_SAMPLES ? &gather->samples
                                                   : &gather->seed;
-    if (!parse_unsigned(argument, number) || (option != OPTION_SEED && (!*number || *number > INT32_MAX)))
+    const bool is_seed = option == OPTION_SEED;
+    if (!number_parse(argument, is_seed ? 0 : 1, is_seed ? UINT64_MAX : INT32_MAX, number))
         return fail(error, EX_USAGE, "--%s is \"%s\"; it may be a whole number from %s", name, argument,
-                    option == OPTION_SEED ? "0 on" : "1 to 2147483647");
+                    is_seed ? "0 on" : "1 to 2147483647");
     return 0;
 }
 
@@ -153,12 +154,12 @@ static void report_json(const struct demo_run *run, const struct scand_device *d
 
 static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struct error *error)
 {
-    uint64_t begun_us = clock_now_us();
+    uint64_t begun_us = clock_us();
     int result = demo_buffers(run, error);
     if (result)
         return result;
     parallel_rows(run->gather.traces, fill_rows, run);
-    run->made_us = clock_now_us() - begun_us;
+    run->made_us = clock_us() - begun_us;
     result = demo_jobs(run, error);
     if (result)
         return result;
@@ -168,9 +169,9 @@ static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struc
         .input = scand_buffer_data(run->input),
         .output = (const float *)demo_output(run),
     };
-    begun_us = clock_now_us();
+    begun_us = clock_us();
     result = check(&demo, error);
-    run->checked_us = clock_now_us() - begun_us;
+    run->checked_us = clock_us() - begun_us;
     if (result)
         return result;
     struct scand_device device = remote_device(run->daemon);

@@ -5,8 +5,8 @@
 
 #include "client/scanctl/formats/operand.h"
 #include "client/scanctl/stream/pipeline.h"
-#include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/text.h"
+#include "protocol/clock.h"
 
 const char *file_job_name(const struct file_job *job)
 {
@@ -351,9 +351,9 @@ static void end_tell(const struct file_job *job)
 
 int file_job_run(struct file_job *job, struct scand *daemon, struct error *error)
 {
-    uint64_t begun_us = clock_now_us();
+    uint64_t begun_us = clock_us();
     int result = run_all(job, daemon, error);
-    job->elapsed_us = clock_now_us() - begun_us;
+    job->elapsed_us = clock_us() - begun_us;
     if (!result)
         end_tell(job);
     return result;

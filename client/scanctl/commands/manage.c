@@ -8,16 +8,16 @@
 
 #include "client/scanctl/commands/snapshot.h"
 #include "client/scanctl/stream/remote.h"
-#include "client/scanctl/ui/clock.h"
+#include "protocol/clock.h"
 
 #define WAIT_PAUSE_MS      100
 #define STOP_PAUSE_MS      20
 #define STOP_TRIES         250 /* number of looks for a job of a client that is to be stopped */
 #define WAIT_TIMEOUT_S_MAX UINT64_C(1000000000)
 
-static int number_parse(const char *command, const char *text, uint64_t *number, struct error *error)
+static int job_parse(const char *command, const char *text, uint64_t *number, struct error *error)
 {
-    if (parse_unsigned(text, number) && *number)
+    if (number_parse(text, 1, UINT64_MAX, number))
         return 0;
     return fail(error, EX_USAGE, "\"%s\" is no job; give the number of one, from 1 on; see scanctl jobs, %s --help",
                 text, command);
@@ -42,7 +42,7 @@ const struct option_row cancel_options[] = {
 
 static int client_parse(const char *text, uint64_t *client, struct error *error)
 {
-    if (parse_unsigned(text, client) && *client)
+    if (number_parse(text, 1, UINT64_MAX, client))
         return 0;
     return fail(error, EX_USAGE, "--client is \"%s\"; it may be the number of one, from 1 on; see scanctl clients",
                 text);
@@ -98,7 +98,7 @@ static int cancel_words_check(int argc, char **argv, struct stopping *stopping, 
             error, EX_USAGE,
             "%s takes the number of one job, or --client, or --mine, and got %d words%s%s; see scanctl jobs, %s --help",
             argv[0], words, stopping->client ? " and --client" : "", stopping->mine ? " and --mine" : "", argv[0]);
-    return words ? number_parse(argv[0], argv[optind], &stopping->job, error) : 0;
+    return words ? job_parse(argv[0], argv[optind], &stopping->job, error) : 0;
 }
 
 static int numbered_job_stop(struct scand *daemon, uint64_t job, struct error *error)
@@ -143,7 +143,7 @@ static int wait_option_handle(void *context, int option, const char *argument, s
     struct waiting *waiting = context;
     if (option == OPTION_CLIENT)
         return client_parse(argument, &waiting->client, error);
-    if (parse_unsigned(argument, &waiting->timeout_s) && waiting->timeout_s && waiting->timeout_s <= WAIT_TIMEOUT_S_MAX)
+    if (number_parse(argument, 1, WAIT_TIMEOUT_S_MAX, &waiting->timeout_s))
         return 0;
     return fail(error, EX_USAGE, "--timeout is \"%s\"; it may be 1 to %" PRIu64 " seconds", argument,
                 WAIT_TIMEOUT_S_MAX);
@@ -198,10 +198,10 @@ static int find_open(struct scand *daemon, const struct waiting *waiting, uint64
 static int wait_for(struct scand *daemon, const struct waiting *waiting, struct error *error)
 {
     const struct timespec pause = {.tv_nsec = WAIT_PAUSE_MS * 1000000L};
-    uint64_t begun_us = clock_now_us(), open;
+    uint64_t begun_us = clock_us(), open;
     int result = waiting->job ? check_number(daemon, waiting->job, error) : 0;
     while (!result && !(result = find_open(daemon, waiting, &open, error)) && open) {
-        if (waiting->timeout_s && clock_now_us() - begun_us >= waiting->timeout_s * 1000000)
+        if (waiting->timeout_s && clock_us() - begun_us >= waiting->timeout_s * 1000000)
             return fail(error, EX_TEMPFAIL,
                         "%s %" PRIu64 " has not ended within %" PRIu64
                         " s; wait longer, or stop it with scanctl cancel %s%" PRIu64,
@@ -228,7 +228,7 @@ static int wait_words_check(int argc, char **argv, struct waiting *waiting, stru
                     argv[optind + 1], argv[0], argv[0]);
     if (optind < argc && waiting->client)
         return fail(error, EX_USAGE, "\"%s\" and --client are both there; give one of them", argv[optind]);
-    return optind < argc ? number_parse(argv[0], argv[optind], &waiting->job, error) : 0;
+    return optind < argc ? job_parse(argv[0], argv[optind], &waiting->job, error) : 0;
 }
 
 int command_wait(int argc, char **argv, struct common_options *common, struct error *error)

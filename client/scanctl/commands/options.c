@@ -189,7 +189,7 @@ int priority_parse(enum scand_priority *priority, const char *word, struct error
 int deadline_parse(uint32_t *deadline_ms, const char *text, struct error *error)
 {
     uint64_t number;
-    if (!parse_unsigned(text, &number) || number == 0 || number > SCAND_DEADLINE_MS_MAX)
+    if (!number_parse(text, 1, SCAND_DEADLINE_MS_MAX, &number))
         return fail(error, EX_USAGE, "--deadline is \"%s\"; it may be 1 to %d milliseconds", text,
                     SCAND_DEADLINE_MS_MAX);
     *deadline_ms = (uint32_t)number;
@@ -204,7 +204,7 @@ static bool dimension_parse(struct array_hints *hints, const char *text, size_t 
     snprintf(number, sizeof(number), "%.*s", (int)length, text);
     if (hints->rank == 0 && !strcmp(number, "-1"))
         hints->open_ended = true;
-    else if (length >= sizeof(number) || !parse_unsigned(number, &size) || !size)
+    else if (length >= sizeof(number) || !number_parse(number, 1, UINT64_MAX, &size))
         return false;
     hints->shape[hints->rank++] = size;
     return true;
@@ -239,7 +239,7 @@ static int axis_parse(struct file_options *options, const char *text, struct err
         options->axis_name = text;
         return 0;
     }
-    if (!parse_unsigned(text + negative, &number) || number > SCAND_RANK_MAX)
+    if (!number_parse(text + negative, 0, SCAND_RANK_MAX, &number))
         return fail(
             error, EX_USAGE,
             "--axis is \"%s\"; it may be 0 to %d, -%d to -1 to count from the last axis, or the name that an axis has "
@@ -293,7 +293,7 @@ static int place_parse(struct array_hints *hints, const char *option, uint64_t *
                        const char *argument, struct error *error)
 {
     hints->has_places = true;
-    if (parse_unsigned(argument, bytes) && *bytes <= most)
+    if (number_parse(argument, 0, most, bytes))
         return 0;
     return fail(error, EX_USAGE, "--%s is \"%s\"; it may be 0 to %" PRIu64 " bytes", option, argument, most);
 }

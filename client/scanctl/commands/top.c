@@ -10,8 +10,8 @@
 #include "client/scanctl/commands/commands.h"
 #include "client/scanctl/commands/top_view.h"
 #include "client/scanctl/stream/remote.h"
-#include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/screen.h"
+#include "protocol/clock.h"
 
 #define FIRST_MS     250 /* between the first two snapshots, over which the first screen's rates are measured */
 #define EVERY_MS     1000
@@ -133,7 +133,7 @@ static void frame_write(FILE *file, struct screen *screen, unsigned lines)
     const size_t fixed = fixed_lines(screen);
     screen->view.lines = lines > fixed + 2 ? lines - fixed : 2;
     if (screen->away_since_us)
-        top_away(file, &screen->view, clock_now_us() - screen->away_since_us,
+        top_away(file, &screen->view, clock_us() - screen->away_since_us,
                  screen->away.exit_code == EX_UNAVAILABLE ? "it is looked for" : screen->away.text);
     top_text(file, scand_server_name(screen->daemon), &screen->shown[0], &screen->shown[1], &screen->view);
 }
@@ -162,7 +162,7 @@ static void top_look(struct screen *screen)
     struct snapshot next = {.client_count = 0};
     if (snapshot_all(&next, screen->daemon, &screen->away)) {
         snapshot_free(&next);
-        screen->away_since_us = screen->away_since_us ? screen->away_since_us : clock_now_us();
+        screen->away_since_us = screen->away_since_us ? screen->away_since_us : clock_us();
         return;
     }
     screen->away_since_us = 0;
@@ -194,12 +194,12 @@ static int top_watch(struct screen *screen, struct error *error)
     int key = 0, result = screen_open(error);
     if (result)
         return result;
-    for (uint64_t next_us = clock_now_us() + FIRST_MS * 1000; key != 'q';) {
-        const uint64_t now_us = clock_now_us();
+    for (uint64_t next_us = clock_us() + FIRST_MS * 1000; key != 'q';) {
+        const uint64_t now_us = clock_us();
         key = screen_key(now_us < next_us ? (int)((next_us - now_us + 999) / 1000) : 0);
         key_handle(screen, key);
         if (!key) {
-            next_us = clock_now_us() + screen->every_ms * UINT64_C(1000);
+            next_us = clock_us() + screen->every_ms * UINT64_C(1000);
             if (!screen->stopped)
                 top_look(screen);
         }

@@ -75,7 +75,7 @@ static bool parse_string(struct cursor *cursor, char *out, size_t size)
     return true;
 }
 
-static bool parse_number(struct cursor *cursor, uint64_t *out)
+static bool number_next(struct cursor *cursor, uint64_t *out)
 {
     skip_spaces(cursor);
     const char *from = cursor->at;
@@ -100,7 +100,7 @@ static bool parse_tuple(struct cursor *cursor, struct npy_header *header)
         return false;
     header->rank = 0;
     while (!accept_char(cursor, ')')) {
-        if (!comma || header->rank == NPY_RANK_PARSED || !parse_number(cursor, &header->shape[header->rank]))
+        if (!comma || header->rank == NPY_RANK_PARSED || !number_next(cursor, &header->shape[header->rank]))
             return false;
         header->rank++;
         comma = accept_char(cursor, ',');

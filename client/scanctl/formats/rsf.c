@@ -102,7 +102,7 @@ static const char *value_text(struct value value, char *out, size_t size)
 static bool value_number(struct value value, uint64_t *out)
 {
     char text[24];
-    return value.length < sizeof(text) && parse_unsigned(value_text(value, text, sizeof(text)), out);
+    return value.length < sizeof(text) && number_parse(value_text(value, text, sizeof(text)), 0, UINT64_MAX, out);
 }
 
 /* Returns a spacing of samples; 0 where the value is no number that can be one. */

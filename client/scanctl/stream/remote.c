@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/scanctl/ui/clock.h"
+#include "protocol/clock.h"
 
 #define RETRY_DEFAULT_MS 100
 #define RETRY_MAX_MS     2000
@@ -108,7 +108,7 @@ int remote_jobs(struct scand *daemon, uint64_t client, remote_job_call *each, vo
 /* Handles SCAND_BUSY, and SCAND_QUOTA of jobs: sleeps and returns 1, or returns 0 when patience has run out. */
 static int patience_wait(struct patience *patience, const struct scand *daemon)
 {
-    uint64_t now = clock_now_us();
+    uint64_t now = clock_us();
     uint32_t retry_ms = scand_retry_ms(daemon);
     if (!patience->until_us)
         patience->until_us = now + BUSY_PATIENCE_MS * 1000;
@@ -125,7 +125,7 @@ static int patience_wait(struct patience *patience, const struct scand *daemon)
 
 int remote_buffer(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out)
 {
-    struct patience patience = {.until_us = clock_now_us() + BUSY_PATIENCE_MS * 1000};
+    struct patience patience = {.until_us = clock_us() + BUSY_PATIENCE_MS * 1000};
     int status;
     do
         status = scand_buffer_create_wait(daemon, size_bytes, BUSY_PATIENCE_MS, out);

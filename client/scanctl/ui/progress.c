@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/text.h"
+#include "protocol/clock.h"
 
 #define PROGRESS_AFTER_US 1000000
 #define PROGRESS_EVERY_US 100000
@@ -14,7 +14,7 @@
 void progress_begin(struct progress *progress, uint64_t total, uint64_t row_bytes)
 {
     *progress = (struct progress){
-        .wanted = isatty(STDERR_FILENO), .begun_us = clock_now_us(), .total = total, .row_bytes = row_bytes};
+        .wanted = isatty(STDERR_FILENO), .begun_us = clock_us(), .total = total, .row_bytes = row_bytes};
 }
 
 /* Writes a time in its two largest units: "2 h 5 min". */
@@ -46,7 +46,7 @@ const char *progress_text(const struct progress *progress, uint64_t done, uint64
 void progress_update(struct progress *progress, uint64_t done)
 {
     char text[PROGRESS_BYTES];
-    uint64_t now = progress->wanted ? clock_now_us() : 0;
+    uint64_t now = progress->wanted ? clock_us() : 0;
     if (!progress->wanted || now - progress->begun_us < PROGRESS_AFTER_US ||
         now - progress->drawn_us < PROGRESS_EVERY_US)
         return;

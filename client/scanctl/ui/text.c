@@ -1,11 +1,8 @@
 #include "client/scanctl/ui/text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-
-#include "protocol/text.h"
 
 const char *grouped(uint64_t number, char *out)
 {
@@ -54,19 +51,6 @@ double percent(uint64_t part, uint64_t all)
 double gigabytes_per_second(uint64_t bytes, uint64_t microseconds)
 {
     return microseconds ? (double)bytes / (double)microseconds / 1e3 : 0;
-}
-
-bool parse_unsigned(const char *text, uint64_t *out)
-{
-    char *end;
-    if (*text < '0' || *text > '9')
-        return false;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (errno || *end)
-        return false;
-    *out = number;
-    return true;
 }
 
 static void json_string(FILE *file, const char *text)

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "protocol/text.h"
+
 #define GROUPED_BYTES 32
 
 /* Writes a number with thousands grouped, "10,000". out: GROUPED_BYTES. Returns out. */
@@ -21,8 +23,6 @@ const char *binary_size(uint64_t bytes, char *out);
 double percent(uint64_t part, uint64_t all);
 /* Returns gigabytes (10^9) per second; 0 for no time. */
 double gigabytes_per_second(uint64_t bytes, uint64_t microseconds);
-/* Parses a whole decimal number with nothing before or after it. Returns false, *out untouched, for anything else. */
-bool parse_unsigned(const char *text, uint64_t *out);
 
 /* One JSON value, written as it is told: open, members, close. Members of an array have no key (NULL). */
 struct json {
