@@ -35,7 +35,7 @@ static FILE *file_open(const char *root, const char *folder, const char *name)
 }
 
 /* The number that stands alone in a file. False when there is no such file, or no number in it, as in "max". */
-static bool read_number(const char *root, const char *folder, const char *name, uint64_t *out)
+static bool number_read(const char *root, const char *folder, const char *name, uint64_t *out)
 {
     FILE *file = file_open(root, folder, name);
     bool found = file && fscanf(file, "%" SCNu64, out) == 1;
@@ -45,7 +45,7 @@ static bool read_number(const char *root, const char *folder, const char *name, 
 }
 
 /* The number after a name in a file of lines "NAME NUMBER" or "NAME: NUMBER kB", in its own unit. */
-static bool read_named(const char *root, const char *folder, const char *file_name, const char *name, uint64_t *out)
+static bool named_read(const char *root, const char *folder, const char *file_name, const char *name, uint64_t *out)
 {
     FILE *file = file_open(root, folder, file_name);
     char line[256];
@@ -75,7 +75,7 @@ static bool lists(const char *controllers, const char *wanted)
 }
 
 /* Finds this process's group in a hierarchy, as in a line "4:memory:/path". False: the process has none. */
-static bool find_group(const char *root, const char *controller, char *out, size_t size)
+static bool group_find(const char *root, const char *controller, char *out, size_t size)
 {
     FILE *file = file_open(root, "/proc/self", "cgroup");
     char line[PATH_BYTES];
@@ -97,10 +97,10 @@ static bool find_group(const char *root, const char *controller, char *out, size
 static uint64_t group_left(const char *root, const struct hierarchy *hierarchy, const char *folder)
 {
     uint64_t limit, used, pages;
-    if (!read_number(root, folder, hierarchy->limit, &limit) || !read_number(root, folder, hierarchy->used, &used))
+    if (!number_read(root, folder, hierarchy->limit, &limit) || !number_read(root, folder, hierarchy->used, &used))
         return UINT64_MAX;
     for (unsigned i = 0; i < 2; i++)
-        if (read_named(root, folder, "memory.stat", hierarchy->pages[i], &pages))
+        if (named_read(root, folder, "memory.stat", hierarchy->pages[i], &pages))
             used -= MIN(used, pages);
     return limit - MIN(limit, used);
 }
@@ -110,7 +110,7 @@ static uint64_t hierarchy_left(const char *root, const struct hierarchy *hierarc
 {
     char group[PATH_BYTES / 2], folder[PATH_BYTES];
     uint64_t least = UINT64_MAX;
-    if (!find_group(root, hierarchy->controller, group, sizeof group))
+    if (!group_find(root, hierarchy->controller, group, sizeof group))
         return UINT64_MAX;
     for (;;) {
         snprintf(folder, sizeof folder, "%s%s", hierarchy->folder, group);
@@ -126,7 +126,7 @@ static uint64_t hierarchy_left(const char *root, const struct hierarchy *hierarc
 static uint64_t machine_left(const char *root)
 {
     uint64_t kib;
-    return read_named(root, "/proc", "meminfo", "MemAvailable", &kib) ? KIB(kib) : UINT64_MAX;
+    return named_read(root, "/proc", "meminfo", "MemAvailable", &kib) ? KIB(kib) : UINT64_MAX;
 }
 
 uint64_t memory_available_below(const char *root, const char **limit)

@@ -94,23 +94,20 @@ static int address_reach(int fd, const struct sockaddr_un *address)
     return code;
 }
 
-/* A socket that is connected to the address, or -errno. Flags: SOCK_NONBLOCK, or 0. */
-static int address_connect(const struct sockaddr_un *address, int flags)
-{
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
-    if (fd < 0)
-        return -errno;
-    int code = address_reach(fd, address);
-    if (!code)
-        return fd;
-    close(fd);
-    return code;
-}
-
 int socket_make(bool blocks)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK), 0);
     return fd < 0 ? -errno : fd;
+}
+
+/* A socket that is connected to the address and does not block, or -errno. */
+static int address_try(const struct sockaddr_un *address)
+{
+    int fd = socket_make(false);
+    int code = fd < 0 ? fd : address_reach(fd, address);
+    if (code && fd >= 0)
+        close(fd);
+    return code ? code : fd;
 }
 
 int socket_reach(int fd, const char *path, struct error *error)
@@ -293,7 +290,7 @@ static int stale_remove(const struct sockaddr_un *address, int lock, struct erro
         return errno == ENOENT ? 0 : error_set(error, -errno, "cannot look at %s: %s", path, strerror(errno));
     if (!S_ISSOCK(status.st_mode))
         return error_set(error, -EADDRINUSE, "%s is there and is no socket; remove it or choose another path", path);
-    int fd = address_connect(address, SOCK_NONBLOCK); /* one that is too busy to accept is alive */
+    int fd = address_try(address); /* a daemon that is too busy to accept is alive */
     bool own = lock_names(lock, &status), stale = fd == -ECONNREFUSED || (fd >= 0 && own && listener_is_gone(fd));
     if (fd >= 0)
         close(fd);
@@ -331,9 +328,9 @@ static int address_listen(const struct sockaddr_un *address, const struct socket
                           struct socket_file *file, struct error *error)
 {
     const char *path = address->sun_path;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket_make(true);
     if (fd < 0)
-        return error_set(error, -errno, "cannot make a socket: %s", strerror(errno));
+        return error_set(error, fd, "cannot make a socket: %s", strerror(-fd));
     if (bind(fd, (const struct sockaddr *)address, sizeof *address)) {
         int code = error_set(error, -errno, "cannot bind %s: %s", path, strerror(errno));
         close(fd);
