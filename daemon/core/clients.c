@@ -44,12 +44,11 @@ struct buffer *client_find_buffer(const struct client *client, uint64_t id)
 static uint64_t kept_connections(const struct service *service, const struct user *user, uint64_t others)
 {
     const uint64_t eighth = service->clients_most / 8;
+    const uint64_t for_managers = eighth < LIMIT_CLIENTS_KEPT ? eighth : LIMIT_CLIENTS_KEPT;
+    const uint64_t for_newcomers = eighth < LIMIT_CLIENTS_FIRST ? eighth : LIMIT_CLIENTS_FIRST;
     if (user_manages(&service->users, user->uid))
         return 0;
-    return (eighth < LIMIT_CLIENTS_KEPT ? eighth : LIMIT_CLIENTS_KEPT) + (others == 0 ? 0
-                                                                          : eighth < LIMIT_CLIENTS_FIRST
-                                                                              ? eighth
-                                                                              : LIMIT_CLIENTS_FIRST);
+    return others == 0 ? for_managers : for_managers + for_newcomers;
 }
 
 /* Connections that a user who has `others` could still open while so many are open. */

@@ -86,25 +86,19 @@ static int admit_late(struct call *call)
     return r;
 }
 
-/* Descriptors that a request says to bring. */
-static uint64_t announced_fds(enum method method, const union params *params)
+/* The member that says how many descriptors a request brings; NULL: requests of that method bring none. */
+static const uint64_t *announced_fds(enum method method, const union params *params)
 {
     switch (method) {
     case METHOD_buffer_import:
-        return params->buffer_import.fds;
+        return &params->buffer_import.fds;
     case METHOD_buffer_import_file:
-        return params->buffer_import_file.fds;
+        return &params->buffer_import_file.fds;
     case METHOD_buffer_import_device:
-        return params->buffer_import_device.fds;
+        return &params->buffer_import_device.fds;
     default:
-        return 0;
+        return NULL;
     }
-}
-
-static bool may_bring_fds(enum method method)
-{
-    return method == METHOD_buffer_import || method == METHOD_buffer_import_file ||
-           method == METHOD_buffer_import_device || method == METHOD_COUNT;
 }
 
 static int dispatch(struct call *call, const struct message *message, union params *params)
@@ -114,11 +108,12 @@ static int dispatch(struct call *call, const struct message *message, union para
         return r;
     r = read_params(message, params, &call->error);
     connection_consume(call->client->connection);
-    if (r && may_bring_fds(message->method)) {
+    const uint64_t *announced = announced_fds(message->method, params);
+    if (r && (announced || message->method == METHOD_COUNT)) { /* a method that is not known may bring any */
         drop_descriptors(call);
         return r;
     }
-    int fds = accept_descriptors(call, r ? 0 : announced_fds(message->method, params));
+    int fds = accept_descriptors(call, announced ? *announced : 0);
     if (r || fds)
         return r ? r : fds;
     if (!call->client->greeted && message->method != METHOD_hello)

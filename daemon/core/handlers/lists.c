@@ -59,11 +59,6 @@ static enum scand_job_state describe_state(const struct job *job)
     return job->outcome.code ? SCAND_JOB_STATE_STOPPING : SCAND_JOB_STATE_RUNNING;
 }
 
-static uint64_t extent_bytes(const struct extent *extent)
-{
-    return extent->end - extent->begin;
-}
-
 static void describe_job(const struct call *call, const struct job *job, struct msg_job_row *out)
 {
     uint64_t now_us = call->service->ops->now_us(call->service->context);
@@ -74,8 +69,7 @@ static void describe_job(const struct call *call, const struct job *job, struct 
         .state = describe_state(job),
         .rows = reading_row_count(job),
         .rows_done = job->rows_done,
-        .bytes =
-            extent_bytes(&job->operands[OPERAND_INPUT].extent) + extent_bytes(&job->operands[OPERAND_OUTPUT].extent),
+        .bytes = job_extent_bytes(job),
         .age_us = now_us - job->arrived_us,
         .running_us = job->state == JOB_QUEUED ? 0 : now_us - job->started_us,
         .priority = job->priority,

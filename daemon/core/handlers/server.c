@@ -11,7 +11,6 @@
 #include "kernels/tutorial/reduce/reduce.h"
 #include "kernels/tutorial/scan/variants.h"
 #include "kernels/tutorial/steps/steps.h"
-#include "protocol/text.h"
 
 int handle_hello(struct call *call, const struct msg_hello_params *params)
 {
@@ -26,7 +25,6 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
     client->greeted = true;
     client->strict = params->strict;
     memcpy(client->name, params->client, sizeof client->name);
-    text_clean(client->name); /* others read it */
     struct msg_hello_result result = {
         .version = params->version_max < PROTOCOL_VERSION ? params->version_max : PROTOCOL_VERSION,
         .server = SERVICE_NAME,

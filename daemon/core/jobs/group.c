@@ -63,9 +63,10 @@ int group_of_field(struct client *client, uint64_t field, struct group **out, st
     return 0;
 }
 
-static uint64_t extent_bytes(const struct extent *extent)
+uint64_t job_extent_bytes(const struct job *job)
 {
-    return extent->end - extent->begin;
+    const struct extent *input = &job->operands[OPERAND_INPUT].extent, *output = &job->operands[OPERAND_OUTPUT].extent;
+    return input->end - input->begin + output->end - output->begin;
 }
 
 void job_describe(const struct job *job, char *out, size_t size)
@@ -83,8 +84,7 @@ void group_add(struct group *group, const struct job *job)
 {
     group->jobs++;
     group->priority = job->priority;
-    group->bytes +=
-        extent_bytes(&job->operands[OPERAND_INPUT].extent) + extent_bytes(&job->operands[OPERAND_OUTPUT].extent);
+    group->bytes += job_extent_bytes(job);
     job_describe(job, group->operation, sizeof group->operation);
 }
 

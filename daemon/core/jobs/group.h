@@ -41,6 +41,8 @@ int group_of_field(struct client *client, uint64_t field, struct group **out, st
 void group_add(struct group *group, const struct job *job);
 void group_remove(struct group *group, const struct job *job);
 
+/* Returns the bytes that the job's input and output span. */
+uint64_t job_extent_bytes(const struct job *job);
 /* Writes a description of the job for people. `out` has `size` bytes. */
 void job_describe(const struct job *job, char *out, size_t size);
 

@@ -163,6 +163,17 @@ static bool is_run(const struct load *load, const struct job *job, const struct 
                          operand->outer_strides[rank - 1] > 0);
 }
 
+/* The lines begin `pitch_bytes` apart in the file, and lie side by side in the block. */
+static void part_set_lines(struct load_part *part, enum gather gather, uint64_t lines, uint64_t width_bytes,
+                           uint64_t pitch_bytes)
+{
+    part->gather = gather;
+    part->lines = lines;
+    part->width_bytes = width_bytes;
+    part->pitch_bytes = pitch_bytes;
+    part->packed_bytes = aligned(width_bytes);
+}
+
 /* Lines of rows, or of samples of all rows, where they and what lies between two of them are less than half of all. */
 static void part_gather(struct load_part *part, const struct load *load, const struct job *job,
                         const struct operand *operand)
@@ -177,11 +188,9 @@ static void part_gather(struct load_part *part, const struct load *load, const s
     const uint64_t stride = (uint64_t)operand->stride;
     const uint64_t row_bytes = (operand->length - 1) * stride + item, run_bytes = (load->count - 1) * step + item;
     if (aligned(row_bytes) < step / 2 && load->count > 1)
-        *part = (struct load_part){part->buffer, part->extent, GATHER_ROWS, load->count,
-                                   row_bytes,    step,         0,           aligned(row_bytes)};
+        part_set_lines(part, GATHER_ROWS, load->count, row_bytes, step);
     else if (aligned(run_bytes) < stride / 2 && operand->length > 1)
-        *part = (struct load_part){
-            part->buffer, part->extent, GATHER_COLUMNS, operand->length, run_bytes, stride, 0, aligned(run_bytes)};
+        part_set_lines(part, GATHER_COLUMNS, operand->length, run_bytes, stride);
 }
 
 int load_lay_out(struct load *load, const struct job *job, struct error *error)

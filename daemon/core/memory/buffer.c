@@ -165,7 +165,7 @@ static int know_files(struct buffer *buffer)
     if (!list)
         return -ENOMEM;
     for (size_t i = 0; i < run->count; i++) {
-        list[i] = run->class->segments[run->first + i].file;
+        list[i] = run_segment(run, i)->file;
         list[i].index = i;
     }
     return files_own(&buffer->files, list, run->count, run->class->segment_bytes, &error);

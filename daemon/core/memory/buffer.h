@@ -86,15 +86,13 @@ static inline bool buffers_meet(const struct buffer *a, const struct extent *x, 
     return a->aliased && b->aliased && files_meet(&a->files, x, &b->files, y);
 }
 
-/* The same for whoever compares many: buffers that others are the same memory as are taken for one memory where one of
- * them has several descriptors, since comparing these takes a hundred times as long. */
+/* The same for whoever compares many: aliased buffers are taken for one memory where one of them has several
+ * descriptors, since comparing these takes a hundred times as long. */
 static inline bool buffers_may_meet(const struct buffer *a, const struct extent *x, const struct buffer *b,
                                     const struct extent *y)
 {
-    if (a == b)
-        return x->begin < y->end && y->begin < x->end;
-    return a->aliased && b->aliased &&
-           (a->files.count > 1 || b->files.count > 1 || files_meet(&a->files, x, &b->files, y));
+    const bool taken_for_one = a != b && a->aliased && b->aliased && (a->files.count > 1 || b->files.count > 1);
+    return taken_for_one || buffers_meet(a, x, b, y);
 }
 
 /* True when its memory is a file, of which a job reads what it needs. */

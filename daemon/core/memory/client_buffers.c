@@ -57,16 +57,11 @@ static uint64_t *buffer_counter(struct msg_stats_result *stats, const struct buf
 
 static void count_buffer(struct service *service, const struct buffer *buffer, int sign)
 {
+    void (*const user_count)(struct user *, enum quota, uint64_t) = sign > 0 ? user_add : user_subtract;
     *buffer_counter(&service->stats, buffer) += (uint64_t)sign * buffer->span.size_bytes;
     service->stats.buffers_open += (uint64_t)sign;
-    if (sign > 0)
-        user_add(buffer->user, buffer_quota(buffer), buffer_cost_bytes(buffer));
-    else
-        user_subtract(buffer->user, buffer_quota(buffer), buffer_cost_bytes(buffer));
-    if (sign > 0)
-        user_add(buffer->user, QUOTA_PINNED_MEMORY, buffer->pinned_bytes);
-    else
-        user_subtract(buffer->user, QUOTA_PINNED_MEMORY, buffer->pinned_bytes);
+    user_count(buffer->user, buffer_quota(buffer), buffer_cost_bytes(buffer));
+    user_count(buffer->user, QUOTA_PINNED_MEMORY, buffer->pinned_bytes);
 }
 
 /* Imported memory is pinned within the user's quota of that. */
@@ -247,7 +242,7 @@ static int reply_created(struct client *client, uint32_t msgid, const struct buf
         result.segment = buffer->run.class->segment_bytes;
         result.fds = buffer->run.count;
         for (size_t i = 0; i < buffer->run.count; i++)
-            fds[i] = buffer->run.class->segments[buffer->run.first + i].fd;
+            fds[i] = run_segment(&buffer->run, i)->fd;
     }
     if (buffer->source == BUFFER_IMPORT || buffer->source == BUFFER_FILE)
         return reply_descriptors(client, msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);

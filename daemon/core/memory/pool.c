@@ -171,8 +171,8 @@ static bool make_room(struct pool *pool, struct pool_run *run)
 {
     size_t at[POOL_CLASSES] = {0};
     for (size_t i = 0; i < run->count; i++)
-        if (run->class->segments[run->first + i].fd < 0)
-            segment_count_made(pool, &run->class->segments[run->first + i], 1);
+        if (run_segment(run, i)->fd < 0)
+            segment_count_made(pool, run_segment(run, i), 1);
     while (pool->made_bytes > pool->bytes.most || pool->made_small > pool->files.most) {
         bool bytes = pool->made_bytes > pool->bytes.most;
         struct segment *victim = find_victim(pool, bytes ? pool->made_bytes - pool->bytes.most : 0, !bytes, at);
@@ -189,7 +189,7 @@ static bool make_room(struct pool *pool, struct pool_run *run)
 static void run_mark(struct pool_run *run, bool taken)
 {
     for (size_t i = 0; i < run->count; i++)
-        segment_set_taken(&run->class->segments[run->first + i], taken);
+        segment_set_taken(run_segment(run, i), taken);
 }
 
 void pool_settle(struct pool *pool, struct pool_run *run)
@@ -198,8 +198,8 @@ void pool_settle(struct pool *pool, struct pool_run *run)
         return;
     run->settled = true;
     for (size_t i = 0; i < run->count; i++)
-        if (run->class->segments[run->first + i].fd < 0)
-            segment_count_made(pool, &run->class->segments[run->first + i], -1);
+        if (run_segment(run, i)->fd < 0)
+            segment_count_made(pool, run_segment(run, i), -1);
     for (struct segment *segment = run->dropped, *next; segment; segment = next) {
         next = segment->next;
         segment_set_taken(segment, false);
@@ -254,7 +254,7 @@ static bool is_anothers(const struct segment *segment, uid_t user)
 static struct segment *find_needy(const struct pool_run *run, uid_t user)
 {
     for (size_t i = 0; i < run->count; i++) {
-        struct segment *segment = &run->class->segments[run->first + i];
+        struct segment *segment = run_segment(run, i);
         if (!segment->pinned || is_anothers(segment, user))
             return segment;
     }
@@ -302,14 +302,14 @@ int pool_renew(struct pool *pool, struct pool_run *run, uid_t user)
 void pool_assign(const struct pool_run *run, uid_t user)
 {
     for (size_t i = 0; i < run->count; i++)
-        segment_set_user(&run->class->segments[run->first + i], user);
+        segment_set_user(run_segment(run, i), user);
 }
 
 void pool_give_back(struct pool *pool, struct pool_run *run, struct pool_account *account)
 {
     pool_settle(pool, run);
     for (size_t i = 0; i < run->count; i++)
-        segment_set_released(&run->class->segments[run->first + i], run->released);
+        segment_set_released(run_segment(run, i), run->released);
     run_mark(run, false);
     count_taken(pool, run, account, -1);
 }
@@ -333,5 +333,5 @@ void pool_trim(struct pool *pool, uint64_t keep_bytes)
 
 void *pool_run_base(const struct pool_run *run)
 {
-    return segment_address(run->class, &run->class->segments[run->first]);
+    return segment_address(run->class, run_segment(run, 0));
 }

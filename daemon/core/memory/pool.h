@@ -97,6 +97,11 @@ struct pool_run {
     bool released;           /* the user has said that it is done with it */
 };
 
+static inline struct segment *run_segment(const struct pool_run *run, size_t i)
+{
+    return &run->class->segments[run->first + i];
+}
+
 /* Reserves addresses for about size_bytes (0: none). Returns 0 or -ENOMEM. Then make every segment. */
 int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size_bytes);
 /* Return how many segments a pool of that size has beforehand, and the size of each by its index. */
