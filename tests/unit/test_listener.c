@@ -76,6 +76,21 @@ static void the_last_request_of_a_client(void)
     end();
 }
 
+/* A client that says that it sends no more has its answers before its connection ends. */
+static void the_last_answer_of_a_client(void)
+{
+    begin();
+    int fd = client_greet();
+    client_send(fd, PING, sizeof PING - 1);
+    CHECK_EQ(shutdown(fd, SHUT_WR), 0);
+    rounds(6);
+    CHECK_EQ(client_read(fd), sizeof PONG - 1);
+    CHECK_EQ(client_read(fd), 0);
+    CHECK_EQ(rig.service.stats.clients_open, 0);
+    close(fd);
+    end();
+}
+
 /* A socket full of requests is handled turn by turn: of the clock's time, and in between all others get theirs. */
 static void a_flood_is_cut_into_turns(void)
 {
@@ -365,6 +380,7 @@ int main(int argc, char **argv)
         TEST(whoever_has_a_ring_wakes_the_loop),
         TEST(whoever_sleeps_is_woken_for_several_answers),
         TEST(the_last_request_of_a_client),
+        TEST(the_last_answer_of_a_client),
         TEST(a_flood_is_cut_into_turns),
         TEST(turns_have_a_number_of_messages),
         TEST(a_message_takes_few_calls),
