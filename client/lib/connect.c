@@ -181,7 +181,7 @@ void scand_forget(void)
 
 const char *scand_message(const struct scand *daemon)
 {
-    return session_error(daemon)->message;
+    return daemon ? session_error(daemon)->message : scand_connect_message();
 }
 
 int scand_is_local(const struct scand *daemon)

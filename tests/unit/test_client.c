@@ -54,6 +54,7 @@ static void test_connect_fails(void)
     char path[200];
     CHECK_EQ(scand_connect("/nowhere/scand.sock", "test", &none), SCAND_UNAVAILABLE);
     CHECK_CONTAINS(scand_connect_message(), "/nowhere/scand.sock");
+    CHECK_CONTAINS(scand_message(none), "/nowhere/scand.sock");
     memset(path, 'x', sizeof path);
     path[sizeof path - 1] = '\0';
     CHECK_EQ(scand_connect(path, "test", &none), SCAND_INVALID);

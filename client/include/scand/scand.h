@@ -26,6 +26,9 @@
  * failure; scand_message() then says what was wrong, with which value, what is allowed and what to do next. What the
  * daemon has written into a message or a name comes as UTF-8 without control characters.
  *
+ * Functions that free something, and scand_disconnect, do nothing with NULL. Other pointers may be NULL only where it
+ * is said: the library does not look whether they are.
+ *
  * A connection, with its buffers and jobs, may be used by several threads at once: one of the waiting threads
  * reads for all. Another thread may cancel or release the job that a thread waits for. scand_disconnect makes the calls
  * of other threads return SCAND_DISCONNECTED, and waits until they have; no call may begin after it, and handles of
@@ -344,7 +347,7 @@ void scand_forget(void);
 
 /* The message of the last call that failed on this connection in the calling thread. Lives until the thread's next
  * call. Of more than eight connections, a thread keeps the messages of the eight that failed last; others have
- * "". */
+ * "". NULL, where connecting has failed: what scand_connect_message says. */
 const char *scand_message(const struct scand *daemon);
 /* Milliseconds after which a call that was SCAND_BUSY or SCAND_QUOTA makes sense again. 0 where that is unknown, and
  * where it makes no sense: it asks for more than the user may ever have, or this connection has what it may have. Of
