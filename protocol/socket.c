@@ -49,13 +49,19 @@ int socket_path(const char *given, char path[SOCKET_PATH_BYTES], struct error *e
         return path_write(path, folder, "/scand.sock", error);
     if (geteuid() == 0)
         return path_write(path, SYSTEM_SOCKET, "", error);
-    return error_set(error, -EINVAL, "no socket path: set SCAND_SOCKET, or XDG_RUNTIME_DIR to a folder of your own");
+    return error_set(error, -EINVAL,
+                     "no socket path: give --socket, or set SCAND_SOCKET, or XDG_RUNTIME_DIR to a folder of your own");
+}
+
+static bool is_socket(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
 int socket_find(const char *given, char path[SOCKET_PATH_BYTES], char looked[SOCKET_LOOKED_BYTES], struct error *error)
 {
     const char *variable = getenv("SCAND_SOCKET"), *folder = getenv("XDG_RUNTIME_DIR");
-    struct stat status;
     char own[SOCKET_PATH_BYTES];
     looked[0] = '\0';
     if (given || (variable && *variable))
@@ -67,7 +73,7 @@ int socket_find(const char *given, char path[SOCKET_PATH_BYTES], char looked[SOC
     int code = path_write(own, folder, "/scand.sock", error);
     if (code)
         return code;
-    if (stat(own, &status) == 0 && S_ISSOCK(status.st_mode)) {
+    if (is_socket(own)) {
         snprintf(looked, SOCKET_LOOKED_BYTES, "SCAND_SOCKET is not set");
         return path_write(path, own, "", error);
     }
@@ -126,7 +132,9 @@ int socket_reach(int fd, const char *path, struct error *error)
                          path);
     case -ECONNREFUSED:
     case -EPROTOTYPE:
-        return error_set(error, -ECONNREFUSED, "no daemon at %s: nobody listens there; start scand", path);
+        return error_set(error, -ECONNREFUSED, "no daemon at %s: %s", path,
+                         is_socket(path) ? "nobody listens there; start scand"
+                                         : "that is no socket; set SCAND_SOCKET to the socket of a daemon");
     case -EACCES:
     case -EPERM:
         return error_set(error, -EPERM,

@@ -164,6 +164,8 @@ static void nobody_there_is_connection_refused(void)
     CHECK_EQ(socket_connect(in_folder("stale"), &error), -ECONNREFUSED);
     CHECK_CONTAINS(error.message, "nobody listens");
     unlink(in_folder("stale"));
+    CHECK_EQ(socket_connect("/dev/null", &error), -ECONNREFUSED);
+    CHECK_CONTAINS(error.message, "no daemon at /dev/null: that is no socket; set SCAND_SOCKET");
 }
 
 static void listening_and_connecting(void)
