@@ -322,6 +322,6 @@ const char *setting_allowed(enum setting setting, char *out, size_t size)
     else if (type->unit == UNIT_GROUP)
         snprintf(out, size, "own, or a group that this system knows, by name or gid");
     else
-        snprintf(out, size, "%s to %s", low, high);
+        snprintf(out, size, "%s to %s%s", low, high, type->unit == UNIT_SECONDS ? " seconds" : "");
     return out;
 }

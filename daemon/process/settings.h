@@ -37,9 +37,9 @@
       "HTTP for a Prometheus server of this machine")                                                                  \
     X(METRICS_USERS,       DAEMON, "metrics-users", NUMBER, 0, 1,                0,                                    \
       "1: that page names each user, too")                                                                             \
-    X(WATCHDOG,            DAEMON, "watchdog",      NUMBER, 0, 3600,             5,                                    \
+    X(WATCHDOG,            DAEMON, "watchdog",      SECONDS, 0, 3600,             5,                                    \
       "seconds after which a worker that hangs is ended, 0: never")                                                    \
-    X(DRAIN,               DAEMON, "drain",         NUMBER, 0, 86400,            3600,                                 \
+    X(DRAIN,               DAEMON, "drain",         SECONDS, 0, 86400,            3600,                                 \
       "seconds after which a drain ends the jobs that are left, 0: never")                                             \
     X(QUOTA_HOST_MEMORY,   QUOTA,  "host-memory",   SIZE,   0, GIB(1024),        GIB(16),   "in host buffers")         \
     X(QUOTA_DEVICE_MEMORY, QUOTA,  "device-memory", SIZE,   0, GIB(1024),        GIB(16),   "in device buffers")       \
@@ -61,7 +61,7 @@ enum setting {
 
 /* A setting's section of the file. Settings of SECTION_QUOTA are reloaded; all others are fixed at the start. */
 enum section { SECTION_DAEMON, SECTION_QUOTA };
-enum unit { UNIT_PATH, UNIT_DEVICE, UNIT_LISTEN, UNIT_SIZE, UNIT_NUMBER, UNIT_MODE, UNIT_GROUP };
+enum unit { UNIT_PATH, UNIT_DEVICE, UNIT_LISTEN, UNIT_SIZE, UNIT_NUMBER, UNIT_SECONDS, UNIT_MODE, UNIT_GROUP };
 
 struct setting_type {
     enum section section;

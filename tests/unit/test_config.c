@@ -116,7 +116,8 @@ static void mistakes_are_named(void)
         {"[daemon]\nsocket-mode =\n", "\"socket-mode\" is \"\""},
         {"[daemon]\nsocket-group = no such group\n", "\"socket-group\" is \"no such group\"; allowed: own, or a group"},
         {"[daemon]\nsocket-group = 4294967295\n", "\"socket-group\" is \"4294967295\""},
-        {"[daemon]\nwatchdog = 3601\n", "\"watchdog\" is \"3601\"; allowed: 0 to 3600"},
+        {"[daemon]\nwatchdog = 3601\n", "\"watchdog\" is \"3601\"; allowed: 0 to 3600 seconds"},
+        {"[daemon]\ndrain = 1h\n", "\"drain\" is \"1h\"; allowed: 0 to 86400 seconds"},
         {"[daemon]\njobs = 1\n", "FILE:2: [daemon] has no \"jobs\""},
         {"[daemon]\nPOOL = 1\n", "[daemon] has no \"POOL\""},
         {"[quota]\npool = 1G\n", "FILE:2: [quota] has no \"pool\"; allowed: host-memory, device-memory, jobs, "
