@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,11 +72,13 @@ int main(int argc, char **argv)
 {
     if (own_descriptors_occupy())
         return EX_OSERR;
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is a failed write, with a message */
     struct error error = {.exit_code = 0};
     int result = argc < 1 ? EX_USAGE : scanctl(argc, argv, &error);
     if (!result && (fflush(stdout) || ferror(stdout)))
         result = errno == EPIPE ? fail(&error, EXIT_PIPE, "%s", "")
-                                : fail(&error, EX_IOERR, "standard output: writing fails: %s", strerror(errno));
+                                : fail(&error, EX_IOERR, "standard output: writing fails: %s%s", strerror(errno),
+                                       write_advice(errno));
     if (result && error.text[0])
         fprintf(stderr, "scanctl: %s\n", error.text);
     return result;

@@ -584,6 +584,12 @@ class Output(ScanctlTest):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         words = ("scan", given, "--shape", 1000, "-o", self.path("out"))
         self.fail_with(74, 'writing fails after 1000 bytes: File too large; raise "ulimit -f"', *words, preexec_fn=limit)
+        with open(self.path("direct"), "wb") as file:
+            for words, text in ((("scan", given, "--shape", 1000, "-o", "-"), " after 1000 bytes"), (("kernels",), "")):
+                command = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, *map(str, words)]
+                result = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, preexec_fn=limit, timeout=60)
+                self.assertEqual(result.returncode, 74)
+                self.assertIn(f'standard output: writing fails{text}: File too large; raise "ulimit -f"', result.stderr.decode())
 
     def test_same_file(self):
         path = self.write("x.npy", npy_header((2, 3)) + packed([1.0] * 6))

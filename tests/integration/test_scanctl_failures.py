@@ -141,6 +141,13 @@ class Failures(ScanctlTest):
             os.read(leader, 1)
         os.close(leader)
 
+    def test_binary_from_a_terminal(self):
+        leader, terminal = os.openpty()
+        text = "standard input is a terminal, and samples are binary; redirect it, or give the name of a file"
+        self.fail_with(64, text, "scan", "-", "--shape", "100", "-o", self.out, stdin=terminal)
+        os.close(terminal)
+        os.close(leader)
+
     def test_text_of_files_is_clean(self):
         """Text from a file reaches no terminal as it is."""
         odd = self.write("odd.npy", npy_header((10,), "\x1b[2J\x07") + bytes(80))

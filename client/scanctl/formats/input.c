@@ -15,6 +15,9 @@
 int input_open(struct input *input, const char *path, struct error *error)
 {
     bool standard = !strcmp(path, "-");
+    if (standard && isatty(STDIN_FILENO))
+        return fail(error, EX_USAGE,
+                    "standard input is a terminal, and samples are binary; redirect it, or give the name of a file");
     const char *name = standard ? "standard input" : path;
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

@@ -47,7 +47,6 @@ static void signals_block(sigset_t *before)
 /* Leaves ignored signals ignored, as under nohup. */
 static void signals_catch(void)
 {
-    signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
         struct sigaction old, action = {.sa_handler = remove_and_die};
         if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
@@ -238,14 +237,17 @@ int output_write(struct output *output, const void *data, uint64_t size_bytes, s
             return fail(error, EXIT_PIPE, "%s", ""); /* the reader has gone, as may happen to any filter */
         if (count < 0)
             return fail(error, EX_IOERR, "%s: writing fails after %" PRIu64 " bytes: %s%s", output->name,
-                        output->written_bytes, strerror(errno),
-                        errno == ENOSPC || errno == EDQUOT ? "; free some space or write elsewhere"
-                        : errno == EFBIG                   ? "; raise \"ulimit -f\", or write elsewhere"
-                                                           : "");
+                        output->written_bytes, strerror(errno), write_advice(errno));
         done += (uint64_t)count;
         output->written_bytes += (uint64_t)count;
     }
     return 0;
+}
+
+static int error_at_end(const struct output *output, struct error *error)
+{
+    return fail(error, EX_IOERR, "%s: writing fails at its end: %s%s", output->name, strerror(errno),
+                write_advice(errno));
 }
 
 int output_commit(struct output *output, struct error *error)
@@ -254,9 +256,9 @@ int output_commit(struct output *output, struct error *error)
     /* Some file systems report a full disk only here. And a name given before the samples are on the disk would, after
      * a loss of power, be the name of an empty file. */
     if (output->target && fsync(output->fd) && errno != EINVAL && errno != ENOTSUP)
-        result = fail(error, EX_IOERR, "%s: writing fails at its end: %s", output->name, strerror(errno));
+        result = error_at_end(output, error);
     if (output->fd > STDOUT_FILENO && close(output->fd) && errno != EINTR && !result)
-        result = fail(error, EX_IOERR, "%s: writing fails at its end: %s", output->name, strerror(errno));
+        result = error_at_end(output, error);
     output->fd = -1;
     sigset_t before;
     signals_block(&before);

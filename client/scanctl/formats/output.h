@@ -1,9 +1,8 @@
 /*
  * A file that appears whole or not at all: written under a temporary name in the same folder, brought to the disk, then
  * renamed. Standard output, pipes and devices are written directly. At most OUTPUTS_MAX at a time per process: SIGINT,
- * SIGTERM, SIGHUP and SIGQUIT remove their temporary files; SIGXFSZ is ignored, so that a limit of file sizes is a
- * failed write. A temporary file is locked while its process lives, so that what a killed one left is known, and
- * removed by the next that writes to the folder.
+ * SIGTERM, SIGHUP and SIGQUIT remove their temporary files. A temporary file is locked while its process lives, so
+ * that what a killed one left is known, and removed by the next that writes to the folder.
  */
 #ifndef SCANCTL_OUTPUT_H
 #define SCANCTL_OUTPUT_H

@@ -34,3 +34,10 @@ const char *open_advice(int code, const char *usual)
 {
     return code == EMFILE || code == ENFILE ? "raise \"ulimit -n\", or close files" : usual;
 }
+
+const char *write_advice(int code)
+{
+    if (code == ENOSPC || code == EDQUOT)
+        return "; free some space or write elsewhere";
+    return code == EFBIG ? "; raise \"ulimit -f\", or write elsewhere" : "";
+}

@@ -27,5 +27,7 @@ void fail_more(struct error *error, const char *format, ...) __attribute__((form
 /* Returns what helps where opening or making a file fails by this errno; `usual`, unless it is for want of
  * descriptors. */
 const char *open_advice(int code, const char *usual);
+/* The same where writing fails, behind "; "; "" where nothing is known to help. */
+const char *write_advice(int code);
 
 #endif
