@@ -1,15 +1,18 @@
 /*
  * Preloaded into a daemon (LD_PRELOAD): fails one call of one of its processes. $SCAND_FAULTS names a file, shared by
  * all of them and by the test, with a struct plan: which call is to fail, counted over all functions below, and whose.
- * The plan says afterwards whether the call was reached, and which function it was.
+ * The plan says afterwards whether the call was reached, and which function it was. Calls from one place, such as those
+ * for each segment of the pool, are alike: only the first few count.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +30,16 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 
+#define PLACES           (1 << 16)
+#define CALLS_OF_A_PLACE 4
+#define CALLERS          8 /* a place is the function that is called, and so many callers */
+
 struct plan {
-    atomic_long calls_left;   /* until the one that fails; 0 or less: none does */
-    atomic_int process;       /* process that is meant; FORKED: the next that is forked */
-    atomic_int until_message; /* 1: up to the first message that the process sends */
-    char function[32];        /* name of the function that has failed */
+    atomic_long calls_left;              /* until the one that fails; 0 or less: none does */
+    atomic_int process;                  /* process that is meant; FORKED: the next that is forked */
+    atomic_int until_message;            /* 1: up to the first message that the process sends */
+    char function[32];                   /* name of the function that has failed */
+    atomic_uchar calls_of_place[PLACES]; /* by a hash of the place */
 };
 
 #define FORKED (-1)
@@ -62,6 +70,8 @@ __attribute__((constructor)) static void install(void)
     close(fd);
     if (memory == MAP_FAILED)
         return;
+    void *callers[CALLERS];
+    backtrace(callers, CALLERS); /* which loads a library the first time */
     plan = memory;
     pthread_atfork(NULL, NULL, begin_forked);
 }
@@ -91,10 +101,20 @@ int __libc_start_main(program *main, int count, char **arguments, program *init,
     return next(main_begins, count, arguments, init, fini, loader_fini, stack_end);
 }
 
+static bool is_one_of_many(void)
+{
+    void *callers[CALLERS];
+    uint32_t hash = 0;
+    for (int i = backtrace(callers, CALLERS); i-- > 0; hash ^= hash >> 15)
+        hash = (hash ^ (uint32_t)(uintptr_t)callers[i]) * UINT32_C(0x9e3779b1);
+    atomic_uchar *calls = &plan->calls_of_place[hash % PLACES];
+    return atomic_load(calls) == CALLS_OF_A_PLACE || atomic_fetch_add(calls, 1) >= CALLS_OF_A_PLACE;
+}
+
 static bool fails(const char *function, int code)
 {
     if (!plan || atomic_load(&plan->process) != own_process || atomic_load(&plan->calls_left) <= 0 ||
-        atomic_fetch_sub(&plan->calls_left, 1) != 1)
+        is_one_of_many() || atomic_fetch_sub(&plan->calls_left, 1) != 1)
         return false;
     strncpy(plan->function, function, sizeof plan->function - 1);
     errno = code;

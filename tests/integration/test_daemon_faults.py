@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The n-th allocation or system call of a worker, or of its supervisor, fails, n = 1, 2, ... until none is left: in the start of a worker
-that follows another, and in what clients have a daemon do. Each time the daemon goes on, with the next worker if not with that one,
-every answer is right or an error, and nothing is left: no buffer, job, descriptor.
+"""The n-th allocation or system call of a worker, or of its supervisor, fails, n = 1, 2, ... until none is left, where of calls from one place
+the first few count: in the start of a worker that follows another, and in what clients have a daemon do. Each time the daemon goes on, with
+the next worker if not with that one, every answer is right or an error, and nothing is left: no buffer, job, descriptor.
 
 test_daemon_faults.py SCAND FAULTS [unittest's arguments]
 """
@@ -23,6 +23,7 @@ FAULTS = None  # the library to preload
 CALLS_MAX = 2000  # of a start, or of a scenario: more are no end
 FORKED, LOADED = -1, -2  # processes of a plan: the next that is forked, or started
 OPTIONS = ("--device", "cpu", "--pool", "4M")
+PLACES = 1 << 16  # of faults.c
 NOTHING = {"clients_open": 1, "buffers_open": 0, "jobs_open": 0, "host_bytes": 0, "device_bytes": 0}
 
 
@@ -31,11 +32,11 @@ class Plan:
 
     def __init__(self, path):
         with open(path, "wb+") as file:
-            file.truncate(4096)
-            self.memory = mmap.mmap(file.fileno(), 4096)
+            file.truncate(48 + PLACES)
+            self.memory = mmap.mmap(file.fileno(), 48 + PLACES)
 
     def set(self, n, process, until_message=0):
-        self.memory[:48] = struct.pack("=qii32s", 0, process, until_message, b"")
+        self.memory[:] = struct.pack("=qii32s", 0, process, until_message, b"") + bytes(PLACES)
         struct.pack_into("=q", self.memory, 0, n)  # last, as it counts from then on
 
     def end(self):
