@@ -2,7 +2,7 @@
  * Cases of steps in tiles: operands of any dtype and layout, filled at random. step_case_check computes a case by the
  * reference and by every implementation that this machine has, and compares all memory bit by bit, gaps and guards
  * included. They are: each build of the CPU path, other tilings, a pool of threads that is left off again and again,
- * CUDA in device memory and in mapped memory.
+ * CUDA in device memory and in mapped memory. With sanitizers most of the large cases are left to builds without them.
  */
 #ifndef TESTS_KERNELS_STEP_CASE_H
 #define TESTS_KERNELS_STEP_CASE_H
