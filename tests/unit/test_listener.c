@@ -151,6 +151,90 @@ static int client_owed(int code, unsigned times)
     return fd;
 }
 
+/* Has a timer of a peer end at once. Returns false when it does not run. */
+static bool timer_ends(uv_timer_t *timer)
+{
+    const bool runs = uv_is_active((uv_handle_t *)timer);
+    if (runs)
+        uv_timer_start(timer, timer->timer_cb, 0, 0);
+    listener_wait(&rig.listener, false);
+    return runs;
+}
+
+/* The rest of a message is not late where it is there before the loop comes to it. */
+static void the_rest_of_a_message(void)
+{
+    begin();
+    int fd = client_greet();
+    struct peer *peer = rig.service.clients->peer;
+    client_send(fd, PING, 4);
+    rounds(2);
+    client_send(fd, PING + 4, sizeof PING - 5);
+    CHECK(timer_ends(&peer->patience));
+    rounds(2);
+    CHECK_EQ(client_read(fd), sizeof PONG - 1);
+    client_send(fd, PING, 4);
+    rounds(2);
+    CHECK(timer_ends(&peer->patience));
+    CHECK_EQ(client_read(fd), 0);
+    close(fd);
+    end();
+}
+
+/* A client that reads late, with half a message behind those that are answered: the time for its rest does not run
+ * while nothing is read, and a client that takes some of its answers has time for the others. */
+static void whoever_reads_late_is_waited_for(void)
+{
+    static const char stats[] = "\x94\x00\x07\xacserver.stats\x90";
+    begin();
+    int fd = client_greet();
+    struct client *client = rig.service.clients;
+    struct peer *peer = client->peer;
+    client_send(fd, stats, 4);
+    for (int tries = 0; tries < 10000 && !client->paused; tries++) {
+        client_send(fd, stats + 4, sizeof stats - 5);
+        client_send(fd, stats, 4);
+        rounds(2);
+    }
+    CHECK(client->paused && connection_is_partial(client->connection));
+    CHECK(!uv_is_active((uv_handle_t *)&peer->patience));
+    peer->taken_ms -= LIMIT_UNREAD_MS;
+    CHECK(client_read(fd) > 0);
+    rounds(2);
+    REQUIRE(rig.service.stats.clients_open == 1);
+    while (client_read(fd) > 0)
+        rounds(2);
+    CHECK(!client->paused && peer->taken_ms == 0);
+    client_send(fd, stats + 4, sizeof stats - 5);
+    rounds(4);
+    CHECK(client_read(fd) > 0);
+    close(fd);
+    end();
+}
+
+/* A client that takes none of its answers for so long is disconnected; having taken them all, it begins anew. */
+static void whoever_takes_nothing_is_not_waited_for(void)
+{
+    begin();
+    int fd = client_owed(EAGAIN, 1);
+    struct peer *peer = rig.service.clients->peer;
+    rounds(1);
+    CHECK(peer->taken_ms > 0);
+    rounds(2);
+    CHECK_EQ(client_read(fd), sizeof PONG - 1);
+    CHECK_EQ(peer->taken_ms, 0);
+    fail_sends = 1000;
+    client_send(fd, PING, sizeof PING - 1);
+    rounds(4);
+    peer->taken_ms -= LIMIT_UNREAD_MS;
+    CHECK(timer_ends(&peer->unread));
+    rounds(1);
+    CHECK_EQ(client_read(fd), 0);
+    fail_sends = 0;
+    close(fd);
+    end();
+}
+
 /* The last answers are sent as soon as possible: when a socket has room, or after a while where no event tells. */
 static void the_last_answers_are_sent(void)
 {
@@ -370,6 +454,9 @@ static void whoever_sleeps_is_woken_for_several_answers(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
+        TEST(the_rest_of_a_message),
+        TEST(whoever_reads_late_is_waited_for),
+        TEST(whoever_takes_nothing_is_not_waited_for),
         TEST(the_last_answers_are_sent),
         TEST(the_last_answers_are_not_waited_for),
         TEST(the_last_requests_are_answered),
