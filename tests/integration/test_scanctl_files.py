@@ -17,46 +17,11 @@ import threading
 import time
 
 import scanctl_rig
-from forms import f32, floats, npy_header, pack_dtype, packed, scanned, scanned_array, su_file, unpack_dtype
+from forms import CODES, f32, floats, npy_header, packed, scanned, scanned_array, segy_file, segy_values, su_file
 from scanctl_rig import ScanctlTest, run
 from wire import SIZES
 
 PASSES = ("forward", "backward")
-# Format codes of big-endian SEG-Y as dtypes.
-CODES = {1: "ibm32", 2: "i32be", 3: "i16be", 5: "f32be", 6: "f64be", 8: "i8", 9: "i64be", 10: "u32be", 11: "u16be", 12: "u64be", 16: "u8"}
-
-
-def segy_samples(code, values, big):
-    """Samples of one trace: numbers that each code holds exactly."""
-    data = pack_dtype(CODES[code], values)
-    width = len(data) // len(values)
-    return data if big else b"".join(data[i : i + width][::-1] for i in range(0, len(data), width))
-
-
-def segy_values(code, data, big):
-    width = SIZES[CODES[code]]
-    if not big:
-        data = b"".join(data[i : i + width][::-1] for i in range(0, len(data), width))
-    return unpack_dtype(CODES[code], data)
-
-
-def segy_file(rows, code=1, big=True, revision=1, extended=0, said_extended=None, trace_headers=0, trailers=0, seed=1):
-    """Random headers but for what is said, so that a changed byte is seen."""
-    generator = random.Random(seed)
-    order = "big" if big else "little"
-    head = bytearray(b"C" + generator.randbytes(3599))
-    head[3216:3600] = bytes(384)
-    for at, value, size in ((3220, len(rows[0]), 2), (3224, code, 2), (3500, revision << 8, 2), (3506, trace_headers, 2), (3526, trailers, 4)):
-        head[at : at + size] = value.to_bytes(size, order)
-    head[3504:3506] = (extended if said_extended is None else said_extended).to_bytes(2, order, signed=True)
-    out = bytes(head)
-    for i in range(extended):
-        out += (b"((SEG: EndText))" if i == extended - 1 else b"").ljust(3200, b"x")
-    for row in rows:
-        header = bytearray(generator.randbytes(240 * (1 + trace_headers)))
-        header[114:116] = len(row).to_bytes(2, order)
-        out += bytes(header) + segy_samples(code, row, big)
-    return out + generator.randbytes(3200 * trailers)
 
 
 class SegY(ScanctlTest):

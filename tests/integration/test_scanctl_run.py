@@ -6,10 +6,12 @@ scanctl_rig.py says how to call it.
 import json
 import os
 import random
+import re
 import struct
+import subprocess
 
 import scanctl_rig
-from forms import f32, npy_header, packed, su_file
+from forms import f32, npy_header, packed, segy_file, su_file
 from scanctl_rig import ScanctlTest
 
 
@@ -333,6 +335,50 @@ class Operations(ScanctlTest):
         words = [f"{row['name']}={row['words'][0]}" for row in told["scan"]["parameters"] if row["words"]]
         given = self.write("in.npy", npy_header((2, 3)) + packed([1.0] * 6))
         self.succeed("run", " ".join(["scan", *words]), given, "-o", self.path("out.npy"))
+
+
+class Examples(ScanctlTest):
+    """What documents and helps show can be typed as it stands, where files have these names."""
+
+    ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+
+    def setUp(self):
+        super().setUp()
+        rows = [[1.0, 2.0, 3.0]]
+        su = bytearray(su_file(rows, True))
+        su[116:118] = (2000).to_bytes(2, "big")  # dt
+        for folder in ("shots", "gathers"):
+            os.mkdir(self.path(folder))
+        for name in ("shots.su", "gather.su", "in.su", "shots/1.su", "shots/2.su"):
+            self.write(name, su)
+        segy = bytearray(segy_file(rows))
+        segy[3216:3218] = segy[3716:3718] = (2000).to_bytes(2, "big")
+        for name in ("line.sgy", "in.sgy"):
+            self.write(name, segy)
+        for name in ("gather.npy", "gathers/1.npy", "gathers/2.npy"):
+            self.write(name, npy_header((4, 3)) + packed([1.0] * 12))
+        self.write("gather.raw", packed([1.0] * 12))
+        self.write("gather.rsf", b'n1=3 n2=2 n3=2 label2="offset" in="gather.raw" data_format="native_float"\n')
+
+    def shown(self):
+        """The commands that read files and need no program but scanctl and the shell's own."""
+        text = "".join(self.succeed(command, "--help").decode() for command in ("scan", "reduce", "run"))
+        for path in ("README.md", "client/scanctl/scanctl.1"):
+            with open(os.path.join(self.ROOT, path)) as file:
+                text += file.read()
+        found = re.findall(r"(?m)^(?:  |\.Dl \$ )?((?:mkdir \w+; )?scanctl (?:--local )?(?:scan|reduce|run) .*?)(?:  +#.*)?$", text)
+        return [line for line in found if "traces.raw" not in line]  # that is a large one
+
+    def test_run(self):
+        folder = os.path.dirname(os.path.abspath(scanctl_rig.ARGUMENTS.scanctl))
+        environment = {**os.environ, "PATH": folder + ":" + os.environ["PATH"], "SCAND_SOCKET": scanctl_rig.DAEMON.socket}
+        environment.pop("DATAPATH", None)
+        shown = self.shown()
+        self.assertGreater(len(shown), 20)
+        for line in shown:
+            result = subprocess.run(["bash", "-c", line], cwd=self.folder, env=environment, capture_output=True, timeout=60)
+            with self.subTest(line):
+                self.assertEqual((result.returncode, result.stderr), (0, b""))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ static const struct note {
      "folder\n"
      "each IN has its results under its own name, with .npy at its end.\n",
      "  scanctl reduce --op rms gather.su\n"
-     "  scanctl reduce --op max --axis all shots/*.su | sort -g\n"},
+     "  scanctl reduce --op max --axis all gathers/*.npy | sort -g\n"},
     {"run",
      "Runs STEPS, one after the other, on the rows of each IN; what is between them stays on the device. STEPS is one\n"
      "word, so in quotes: operations with | between them, each with words NAME=VALUE, of which scanctl operations has\n"
