@@ -288,6 +288,8 @@ class Raw(ScanctlTest):
         path = self.write("in.raw", bytes(1001))
         words = ("scan", path, "-o", self.path("out.raw"), "--shape")
         self.fail_with(65, "has 1001 bytes, which is no whole number of rows of 40 bytes", *words, "-1,10")
+        self.fail_with(65, "is 998 bytes after the 3 of its header, which is no whole number of f32 samples", *words, "10,10", "--offset", 3)
+        self.fail_with(64, "is 996 bytes after the 5 of its header, 249 samples, not the 10 x 10", *words, "10,10", "--offset", 5)
         self.fail_with(65, "is 1001 bytes, less than the 2000 that --offset and --header-bytes put", *words, "-1,10", "--offset", 2000)
         self.fail_with(64, "headers of traces need two, as in --shape -1,1000", *words, "2,5,25", "--trace-header-bytes", 4)
         self.fail_with(65, "is 1001 bytes, but a header of 1 and 10 x 10 samples of 4 bytes make 441", *words, "10,10", "--header-bytes", 1, "--trace-header-bytes", 4)

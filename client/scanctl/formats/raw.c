@@ -19,11 +19,20 @@ static void raw_suggest(const struct array_hints *hints, uint64_t samples, char 
         snprintf(out, size, "--shape %" PRIu64 " for one row, or rows and samples that multiply to it", samples);
 }
 
+/* Writes what a number of bytes is counted from. Returns `out`. */
+static const char *after_header(const struct array *array, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (array->header_bytes)
+        snprintf(out, size, " after the %" PRIu64 " of its header", array->header_bytes);
+    return out;
+}
+
 /* Says why a file without headers before rows is not as the command line says. */
 static int error_shape(const struct array *array, const struct array_hints *hints, const struct input *input,
                        struct error *error)
 {
-    char shape[128], suggestion[128];
+    char shape[128], suggestion[128], header[64];
     uint64_t bytes = input->size_bytes - array->header_bytes;
     uint64_t sample_bytes = array_sample_bytes(array), samples = bytes / sample_bytes;
     if (!bytes)
@@ -31,16 +40,18 @@ static int error_shape(const struct array *array, const struct array_hints *hint
                     array->header_bytes ? " but for its header" : "");
     if (bytes % sample_bytes)
         return fail(error, EX_DATAERR,
-                    "%s: is %" PRIu64 " bytes, which is no whole number of %s samples of %" PRIu64
+                    "%s: is %" PRIu64 " bytes%s, which is no whole number of %s samples of %" PRIu64
                     " bytes; give its --dtype or --format, or a whole file",
-                    input->name, bytes, scand_word(SCAND_LIST_DTYPE, array->dtype), sample_bytes);
+                    input->name, bytes, after_header(array, header, sizeof(header)),
+                    scand_word(SCAND_LIST_DTYPE, array->dtype), sample_bytes);
     raw_suggest(hints, samples, suggestion, sizeof(suggestion));
     if (!hints->rank)
-        return fail(error, EX_USAGE, "%s: is %" PRIu64 " bytes, %" PRIu64 " samples, of unknown shape; give %s",
-                    input->name, bytes, samples, suggestion);
+        return fail(error, EX_USAGE, "%s: is %" PRIu64 " bytes%s, %" PRIu64 " samples, of unknown shape; give %s",
+                    input->name, bytes, after_header(array, header, sizeof(header)), samples, suggestion);
     return fail(error, EX_USAGE,
-                "%s: is %" PRIu64 " bytes, %" PRIu64 " samples, not the %s of --shape; what would fit: %s", input->name,
-                bytes, samples, shape_text(hints->rank, hints->shape, shape, sizeof(shape)), suggestion);
+                "%s: is %" PRIu64 " bytes%s, %" PRIu64 " samples, not the %s of --shape; what would fit: %s",
+                input->name, bytes, after_header(array, header, sizeof(header)), samples,
+                shape_text(hints->rank, hints->shape, shape, sizeof(shape)), suggestion);
 }
 
 /* Bytes from one position of the first axis to the next. */
@@ -60,13 +71,11 @@ static int rows_count(struct array *array, const struct input *input, struct err
     array->shape[0] = input->sized ? bytes / row : 0;
     if (!input->sized || bytes % row == 0)
         return 0;
-    char header[64] = "";
-    if (array->header_bytes)
-        snprintf(header, sizeof(header), " after the %" PRIu64 " of its header", array->header_bytes);
+    char header[64];
     return fail(error, EX_DATAERR,
                 "%s: has %" PRIu64 " bytes%s, which is no whole number of rows of %" PRIu64
                 " bytes; give the right --shape, --dtype and header bytes, or a whole file",
-                input->name, bytes, header, row);
+                input->name, bytes, after_header(array, header, sizeof(header)), row);
 }
 
 static int raw_set_shape(struct array *array, const struct array_hints *hints, const struct input *input,
