@@ -47,7 +47,16 @@ after a failure
 says what was wrong.
 .SH CALLS
 """
-TAIL = """.SH SEE ALSO
+TAIL = r""".SH FILES
+Below the folder into which scand is installed, as
+.IR /usr/local :
+.TP
+.I share/doc/scand/examples
+Programs in C and Fortran, to be compiled as they are.
+.TP
+.I include/scand/scand.f90
+The Fortran module.
+.SH SEE ALSO
 .BR scanctl (1),
 .BR scand (8)
 """
