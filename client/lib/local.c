@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,8 +131,7 @@ int local_connect(struct scand *daemon)
 
 bool local_is_as_read(const struct msg_job_submit_params *params)
 {
-    return params->deadline_ms <= LIMIT_DEADLINE_MS && params->algorithm[0] == '\0' && params->then_count == 0 &&
-           !(params->coefficient == 0 && signbit(params->coefficient));
+    return params->deadline_ms <= LIMIT_DEADLINE_MS && params->algorithm[0] == '\0' && params->then_count == 0;
 }
 
 bool local_submit(const struct scand_job *job)

@@ -1,6 +1,5 @@
 /* Small jobs that this process computes, although there is a daemon, if that changes nothing for any other job. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,8 +54,7 @@ static bool is_plain(const struct msg_job_run_params *params)
     if (params->steps_count != 1 || params->axes_count > 0 || params->deadline_ms > LIMIT_DEADLINE_MS ||
         params->algorithm[0] != '\0')
         return false;
-    return step->operation == OPERATION_reduce ||
-           (step->operation == OPERATION_scan && !(step->scan.coefficient == 0 && signbit(step->scan.coefficient)));
+    return step->operation == OPERATION_reduce || step->operation == OPERATION_scan;
 }
 
 /* True for small jobs of which nobody sees anything but the end. */
@@ -83,7 +81,8 @@ static int find_memory(const struct scand_job *job, uint32_t operand, const stru
     return base ? count : -1;
 }
 
-/* Fills in the memories of the operands, and their indices. Returns false where the daemon has to compute the job. */
+/* Fills in the memories of the operands, and their indices. Returns false where the daemon has to compute the job: its
+ * ids of the buffers are filled in whenever the job is sent (job_make_ready). */
 static bool set_memories(const struct scand_job *job, struct local_job *asked)
 {
     int count = 0;
