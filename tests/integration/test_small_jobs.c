@@ -130,8 +130,13 @@ static void test_which_jobs(void)
     scan.deadline_ms = 60000;
     scan.priority = SCAND_PRIORITY_HIGH;
     CHECK(is_here(&scan));
+    scan = scan_of(buffer, 2048);
+    CHECK(is_here(&scan));
     scan = scan_of(buffer, 2049);
     CHECK(!is_here(&scan));
+    scan = scan_of(buffer, SAMPLES);
+    scan.deadline_ms = SCAND_DEADLINE_MS_MAX + 1;
+    CHECK_EQ(wait_for(submit(session, &scan)), SCAND_INVALID);
     scan = scan_of(buffer, SAMPLES);
     scan.input.strides[0] = scan.output.strides[0] = 64; /* a line of the cache for each */
     CHECK(!is_here(&scan));
@@ -326,14 +331,15 @@ static struct scand_scan random_scan(uint64_t *random)
     return scan;
 }
 
-static int run_scan(struct side *side, struct scand_scan scan, bool in_place, bool as_task)
+/* `first`: the input's room. */
+static int run_scan(struct side *side, struct scand_scan scan, uint64_t first, bool in_place, bool as_task)
 {
     struct scand_job *job = NULL;
     int status;
-    scan.input.buffer = side->rooms[0];
-    scan.output.buffer = side->rooms[in_place ? 0 : 1];
+    scan.input.buffer = side->rooms[first];
+    scan.output.buffer = side->rooms[in_place ? first : (first + 1) % ROOMS];
     if (scan.coefficients.rank)
-        scan.coefficients.buffer = side->rooms[2];
+        scan.coefficients.buffer = side->rooms[(first + 2) % ROOMS];
     if (as_task)
         status = run_task(side->session, task_of(&scan));
     else
@@ -375,8 +381,9 @@ static int run_trial(struct side *side, uint64_t random)
         }
     }
     const struct scand_scan scan = random_scan(&random);
-    return below(&random, 4) ? run_scan(side, scan, below(&random, 4) == 0, below(&random, 3) == 0)
-                             : run_reduce(side, &scan, random_next(&random));
+    return below(&random, 4)
+               ? run_scan(side, scan, below(&random, ROOMS), below(&random, 4) == 0, below(&random, 3) == 0)
+               : run_reduce(side, &scan, random_next(&random));
 }
 
 static bool trial_differs(struct side sides[2], uint64_t random, int *status)
@@ -550,13 +557,17 @@ static void test_memory(void)
     CHECK_CONTAINS(scand_message(session), "both buffers are the same memory");
     scan.output.buffer = own;
     scan.output.offset = BYTES;
+    scan.output.offset = BYTES + 4; /* ends behind the memory */
+    CHECK_EQ(wait_for(submit(session, &scan)), SCAND_INVALID);
+    scan.output.offset = BYTES;
     set_all(own, 2);
     CHECK(is_here(&scan));
     CHECK(((float *)scand_buffer_data(again))[2 * SAMPLES - 1] == 2 * SAMPLES);
     CHECK_EQ(scand_buffer_import_file(session, fd, 0, &file), SCAND_OK);
     close(fd);
-    scan.input.buffer = file;
     scan.output.buffer = session_buffer(session, 2 * BYTES);
+    CHECK(is_here(&scan));
+    scan.input.buffer = file; /* the same job, for which there is no memory here now */
     CHECK(!is_here(&scan));
     for (int i = 0; i < 100; i++) {
         struct scand_buffer *buffer = session_buffer(session, BYTES);
@@ -567,6 +578,29 @@ static void test_memory(void)
         CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
         CHECK_EQ(wait_for(job), SCAND_OK);
     }
+    end();
+}
+
+/* Two operands in one memory, and a third that has its own. */
+static void test_operands(void)
+{
+    begin();
+    struct scand_buffer *rows = session_buffer(session, BYTES), *results = session_buffer(session, BYTES),
+                        *ones = session_buffer(session, BYTES), *twos = session_buffer(session, BYTES);
+    struct scand_scan scan = scan_of(rows, SAMPLES);
+    set_all(rows, 1);
+    set_all(ones, 1);
+    set_all(twos, 2);
+    scan.op = SCAND_OPERATOR_AFFINE;
+    scan.coefficients = scan_of(ones, SAMPLES).input;
+    scan.output.buffer = results;
+    CHECK(is_here(&scan));
+    CHECK_EQ(wrong_sums(results, SAMPLES, 1), 0);
+    scan.coefficients.buffer = twos;
+    scan.output.buffer = rows;
+    CHECK(is_here(&scan));
+    const float *x = scand_buffer_data(rows);
+    CHECK(x[0] == 1 && x[1] == 3 && x[2] == 7);
     end();
 }
 
@@ -721,21 +755,14 @@ static void test_drained(void)
     end();
 }
 
-static const struct test tests[] = {TEST(test_which_jobs),
-                                    TEST(test_tasks),
-                                    TEST(test_variable),
-                                    TEST(test_bits_and_messages),
-                                    TEST(test_order),
-                                    TEST(test_order_among_many),
-                                    TEST(test_stale),
-                                    TEST(test_batch),
-                                    TEST(test_memory),
-                                    TEST(test_threads),
-                                    TEST(test_fork),
-                                    TEST(test_loop),
-                                    TEST(test_lost_worker),
-                                    TEST(test_drained),
-                                    TEST_END};
+static const struct test tests[] = {TEST(test_which_jobs), TEST(test_tasks),
+                                    TEST(test_variable),   TEST(test_bits_and_messages),
+                                    TEST(test_order),      TEST(test_order_among_many),
+                                    TEST(test_stale),      TEST(test_batch),
+                                    TEST(test_memory),     TEST(test_operands),
+                                    TEST(test_threads),    TEST(test_fork),
+                                    TEST(test_loop),       TEST(test_lost_worker),
+                                    TEST(test_drained),    TEST_END};
 
 int main(int argc, char **argv)
 {

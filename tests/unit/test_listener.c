@@ -14,6 +14,7 @@ static void a_message_takes_few_calls(void)
     const uint64_t had_us = user->turn.had_us;
     listener_wait(&rig.listener, false);
     CHECK(user->turn.had_us > had_us); /* sending is charged, too */
+    CHECK_EQ(user->unread_bytes, 0);
     CHECK_EQ(client_read(fd), sizeof PONG - 1);
     CHECK_EQ(calls.waits, 2);
     CHECK_EQ(calls.reads, 1);
@@ -61,17 +62,18 @@ static void answers_are_gathered(void)
     end_counting();
 }
 
-/* A client that dies right after its last request is noticed, and the request counts. */
-static void the_last_request_of_a_client(void)
+/* A client that dies right after its last requests is noticed, and they count, in several turns as well. */
+static void the_last_requests_of_a_client(void)
 {
+    enum { MANY = 4 * LIMIT_TURN_US };
     begin();
     int fd = client_greet();
     uint64_t refused = rig.service.stats.messages_refused;
-    client_send(fd, "\x94\x00\x07\xa1x\x90", 6);
-    client_send(fd, "\x94\x00\x08\xa1x\x90", 6);
+    for (int i = 0; i < MANY; i++)
+        client_send(fd, "\x94\x00\x07\xa1x\x90", 6);
     close(fd);
-    rounds(6);
-    CHECK_EQ(rig.service.stats.messages_refused, refused + 2);
+    rounds(20);
+    CHECK_EQ(rig.service.stats.messages_refused, refused + MANY);
     CHECK_EQ(rig.service.stats.clients_open, 0);
     end();
 }
@@ -466,7 +468,7 @@ int main(int argc, char **argv)
         TEST(the_loop_sleeps_as_it_looks_at_a_ring),
         TEST(whoever_has_a_ring_wakes_the_loop),
         TEST(whoever_sleeps_is_woken_for_several_answers),
-        TEST(the_last_request_of_a_client),
+        TEST(the_last_requests_of_a_client),
         TEST(the_last_answer_of_a_client),
         TEST(a_flood_is_cut_into_turns),
         TEST(turns_have_a_number_of_messages),
