@@ -70,17 +70,22 @@ static bool has_jobs(const struct scand *daemon, uint64_t label)
     return false;
 }
 
+static int group_has_jobs(struct scand *daemon, const struct group *group)
+{
+    return session_fail(daemon, -EINVAL, "group is %llu, of which jobs have not ended: end it after them",
+                        (unsigned long long)group->params.group + 1);
+}
+
 /* Ends a group in the daemon, which knows whether jobs of it have not ended. With a broken connection its groups have
  * ended already, but their jobs are to be repeated. */
 static int end(struct scand *daemon, struct group *group)
 {
     if (!daemon->is_up || group->generation != daemon->generation)
-        return has_jobs(daemon, group->params.group)
-                   ? session_fail(daemon, -EINVAL, "group is %llu, of which jobs have not ended: end it after them",
-                                  (unsigned long long)group->params.group + 1)
-                   : 0;
+        return has_jobs(daemon, group->params.group) ? group_has_jobs(daemon, group) : 0;
     struct msg_group_label params = {group->params.group};
     int code = call_try(daemon, &(struct call){.method = METHOD_group_end, .params = &params});
+    if (code == -EINVAL) /* its message has the label, which is another number */
+        return group_has_jobs(daemon, group);
     return code == -EPIPE ? 0 : code;
 }
 

@@ -109,6 +109,7 @@ static void test_refusals(void)
     fake.fail_on = METHOD_group_end;
     fake.fail_code = -EINVAL;
     CHECK_EQ(scand_group_end(session, group), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "group is 1, of which jobs have not ended");
     fake.fail_on = FAKE_NONE;
     CHECK_EQ(scand_group_end(session, group), SCAND_OK);
     rig_end();

@@ -650,8 +650,8 @@ int scand_job_done(const struct scand_job *job);
  * connection has fewer jobs than it takes at a time, and after SCAND_BUSY one of them has ended, or the time of
  * scand_retry_ms has passed. Others may be faster. */
 int scand_wait_room(struct scand *daemon, int timeout_ms);
-/* Asks the daemon to stop the job; scand_wait then returns SCAND_CANCELLED, or SCAND_OK where it was done already. What
- * its output holds is undefined. */
+/* Asks the daemon to stop the job; scand_wait then returns SCAND_CANCELLED, or what the job has ended in already:
+ * SCAND_OK, or SCAND_STALE behind a job that was cancelled before. What its output holds is undefined. */
 int scand_cancel(struct scand_job *job);
 /* Frees the handle; a job that still runs goes on and its result is dropped. */
 void scand_job_release(struct scand_job *job);
