@@ -614,7 +614,8 @@ static void affine_lengths(const struct group *group)
 /* Rows of several levels above a block; of two cases 200 blocks at once, more than a GPU has processors. */
 static void affine_long_rows(const struct group *group)
 {
-    for (unsigned i = 0, rows = 50; i < 9; i++, rows = i == 4 ? 50 : 1 + i % 2) {
+    const unsigned many = 50 / ONE_OF;
+    for (unsigned i = 0, rows = many; i < 9; i++, rows = i == 4 ? many : 1 + i % 2) {
         enum scand_dtype input = i % 4 == 3 ? SCAND_DTYPE_U32 : i % 4 == 2 ? D64 : D32;
         enum scand_dtype output = i % 4 == 3 ? SCAND_DTYPE_U64 : i % 2 ? D64 : D32;
         struct scan_case c = affine_case(5 * i + 1, rows, 16384 * (i < 6 ? 3 : 32) + i * 531 + 1, input, output);
