@@ -11,7 +11,7 @@
 #include "tests/integration/session.h"
 #include "tests/server.h"
 
-#define ROWS    6000 /* several chunks */
+#define ROWS    3000 /* several chunks */
 #define SAMPLES 1999
 #define COUNT   (ROWS * SAMPLES)
 #define BYTES   (COUNT * sizeof(float))
@@ -22,7 +22,7 @@ static struct scand_buffer *input, *factors, *expected, *output;
 
 static void begin(void)
 {
-    static const char *const arguments[] = {"--device", "cpu:2", "--pool", "256M", NULL};
+    static const char *const arguments[] = {"--device", "cpu:2", "--pool", "160M", NULL};
     session = session_begin(&server, arguments);
     uint64_t random = random_seed();
     input = session_buffer(session, BYTES);
