@@ -183,22 +183,31 @@ static void the_rest_of_a_message(void)
     end();
 }
 
+#define STATS "\x94\x00\x07\xacserver.stats\x90"
+
+/* Returns a client that is not read from, as it leaves its answers unread; half a message is behind the last one. */
+static int client_paused(void)
+{
+    int fd = client_greet();
+    const struct client *client = rig.service.clients;
+    client_send(fd, STATS, 4);
+    for (int tries = 0; tries < 10000 && !client->paused; tries++) {
+        client_send(fd, STATS + 4, sizeof STATS - 5);
+        client_send(fd, STATS, 4);
+        rounds(2);
+    }
+    CHECK(client->paused && connection_is_partial(client->connection));
+    return fd;
+}
+
 /* A client that reads late, with half a message behind those that are answered: the time for its rest does not run
  * while nothing is read, and a client that takes some of its answers has time for the others. */
 static void whoever_reads_late_is_waited_for(void)
 {
-    static const char stats[] = "\x94\x00\x07\xacserver.stats\x90";
     begin();
-    int fd = client_greet();
-    struct client *client = rig.service.clients;
+    int fd = client_paused();
+    const struct client *client = rig.service.clients;
     struct peer *peer = client->peer;
-    client_send(fd, stats, 4);
-    for (int tries = 0; tries < 10000 && !client->paused; tries++) {
-        client_send(fd, stats + 4, sizeof stats - 5);
-        client_send(fd, stats, 4);
-        rounds(2);
-    }
-    CHECK(client->paused && connection_is_partial(client->connection));
     CHECK(!uv_is_active((uv_handle_t *)&peer->patience));
     peer->taken_ms -= LIMIT_UNREAD_MS;
     CHECK(client_read(fd) > 0);
@@ -207,9 +216,36 @@ static void whoever_reads_late_is_waited_for(void)
     while (client_read(fd) > 0)
         rounds(2);
     CHECK(!client->paused && peer->taken_ms == 0);
-    client_send(fd, stats + 4, sizeof stats - 5);
+    client_send(fd, STATS + 4, sizeof STATS - 5);
     rounds(4);
     CHECK(client_read(fd) > 0);
+    close(fd);
+    end();
+}
+
+/* At the end nobody waits for requests of a client that does not read. */
+static void whoever_reads_late_is_not_waited_for_at_the_end(void)
+{
+    begin();
+    int fd = client_paused();
+    client_send(fd, STATS + 4, sizeof STATS - 5);
+    listener_end_input(&rig.listener, 3600000);
+    close(fd);
+    end();
+}
+
+/* Descriptors that wait until others have arrived are tried again soon: no event tells. */
+static void descriptors_are_sent_again(void)
+{
+    begin();
+    int fd = client_owed(ETOOMANYREFS, 1);
+    struct peer *peer = rig.service.clients->peer;
+    rounds(1);
+    CHECK(client_read(fd) < 0);
+    CHECK(uv_timer_get_due_in(&peer->unread) <= RESEND_MS);
+    CHECK(timer_ends(&peer->unread));
+    rounds(1);
+    CHECK_EQ(client_read(fd), sizeof PONG - 1);
     close(fd);
     end();
 }
@@ -458,6 +494,8 @@ int main(int argc, char **argv)
     static const struct test tests[] = {
         TEST(the_rest_of_a_message),
         TEST(whoever_reads_late_is_waited_for),
+        TEST(whoever_reads_late_is_not_waited_for_at_the_end),
+        TEST(descriptors_are_sent_again),
         TEST(whoever_takes_nothing_is_not_waited_for),
         TEST(the_last_answers_are_sent),
         TEST(the_last_answers_are_not_waited_for),
