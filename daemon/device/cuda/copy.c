@@ -26,11 +26,6 @@ static bool is_columns(const struct side *side)
     return side->outer_strides[last] == (int64_t)side->item_bytes && side->stride >= (int64_t)(run * side->item_bytes);
 }
 
-static bool is_reduction(const struct scan_rows *rows)
-{
-    return rows->rule.operation == SCAND_OPERATION_REDUCE;
-}
-
 /* Results in an order in which each would be a copy of its own. */
 static bool is_scattered(const struct side *side)
 {

@@ -32,6 +32,11 @@ struct side {
     bool written;
 };
 
+static inline bool is_reduction(const struct scan_rows *rows)
+{
+    return rows->rule.operation == SCAND_OPERATION_REDUCE;
+}
+
 /* True when the processor copies the side to or from memory that is pinned. */
 static inline bool side_is_staged(const struct side *side)
 {

@@ -126,11 +126,6 @@ int cuda_memory_unpin(struct device *device, void *base, uint64_t size_bytes);
 
 /* run.c. */
 
-static inline bool is_reduction(const struct scan_rows *rows)
-{
-    return rows->rule.operation == SCAND_OPERATION_REDUCE;
-}
-
 /* Queues all steps of a plain chunk, whose values are between them in `between`. */
 cudaError_t cuda_run_steps(struct cuda_device *self, const struct chunk *chunk, const struct scan_rows *rows,
                            const struct scan_rows *between, cudaStream_t stream);

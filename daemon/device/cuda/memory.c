@@ -6,8 +6,28 @@
 
 #include "cuda_device.h"
 #include "daemon/process/log.h"
-#include "error.h"
 #include "export.h"
+
+/* Errors after which only a new process helps. */
+static bool is_sticky(cudaError_t e)
+{
+    switch ((int)e) {
+    case 214: /* ECC uncorrectable */
+    case 220: /* NVLink uncorrectable */
+    case 700: /* illegal address */
+    case 702: /* launch timeout */
+    case 710: /* assert */
+    case 714: /* hardware stack error */
+    case 715: /* illegal instruction */
+    case 716: /* misaligned address */
+    case 717: /* invalid address space */
+    case 718: /* invalid program counter */
+    case 719: /* launch failure */
+        return true;
+    default:
+        return false;
+    }
+}
 
 int cuda_errno(struct cuda_device *self, cudaError_t e)
 {
@@ -17,7 +37,7 @@ int cuda_errno(struct cuda_device *self, cudaError_t e)
     if (e == cudaErrorNotSupported)
         return -EOPNOTSUPP;
     log_error("CUDA device %d: %s (%d)", self->index, cudaGetErrorString(e), (int)e);
-    if (cuda_is_sticky(e)) {
+    if (is_sticky(e)) {
         device_lose(&self->device);
         return -EOWNERDEAD;
     }
@@ -122,7 +142,7 @@ int cuda_device_export_open(struct device *device, const struct export_ticket *t
     cudaError_t e = set == cudaSuccess ? cuda_export_open(self->index, ticket, offset, size_bytes, out, error) : set;
     if (e == cudaSuccess)
         return 0;
-    if (set != cudaSuccess || cuda_is_sticky(e))
+    if (set != cudaSuccess || is_sticky(e))
         return error_set(error, cuda_errno(self, e),
                          "buffer.import_device: the device failed; the daemon's log says why");
     cudaGetLastError();
