@@ -25,6 +25,13 @@ void own_descriptors_close_inherited(unsigned kept)
         close((int)fd);
 }
 
+uint64_t own_descriptors_limit(void)
+{
+    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
+    getrlimit(RLIMIT_NOFILE, &files);
+    return files.rlim_cur;
+}
+
 void own_descriptors_raise_limit(void)
 {
     struct rlimit files;

@@ -2,6 +2,8 @@
 #ifndef PROTOCOL_OWN_DESCRIPTORS_H
 #define PROTOCOL_OWN_DESCRIPTORS_H
 
+#include <stdint.h>
+
 /* Opens each of the descriptors 0 to 2 that is closed, so that no file, socket or shared memory that is opened later
  * gets such a number and then what is meant for a terminal. Reads, or writes, of it fail as on a closed descriptor.
  * To be called before anything else is opened. 0 or -errno. */
@@ -11,7 +13,9 @@ int own_descriptors_occupy(void);
  * the daemon to end. */
 void own_descriptors_close_inherited(unsigned kept);
 
-/* Raises the process's soft limit of descriptors to the hard limit, where possible. */
+/* Returns how many descriptors the process may have, by its soft limit. */
+uint64_t own_descriptors_limit(void);
+/* Raises the soft limit to the hard one, where possible. */
 void own_descriptors_raise_limit(void);
 
 #endif

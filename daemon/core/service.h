@@ -124,7 +124,7 @@ struct service {
     bool draining;
     uint64_t drain_end_us; /* time of ops->now_us until which groups hold up a drain */
     struct scheduler scheduler;
-    struct chunk *chosen, *last_chosen; /* chunks that are about to be handed to devices, by next */
+    struct chunk_queue chosen; /* chunks that are about to be handed to devices */
     struct helpers helpers, readers;
     struct round_robin *waiting; /* users with requests that wait for memory: whose turn it is */
     bool serving_waiting;

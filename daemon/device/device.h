@@ -100,6 +100,35 @@ struct chunk {
     struct chunk *next; /* links chunks for whoever holds them */
 };
 
+/* Chunks that are linked by next, in the order in which they came; all zeros is none. */
+struct chunk_queue {
+    struct chunk *first, *last;
+};
+
+static inline void chunk_queue_push(struct chunk_queue *queue, struct chunk *chunk)
+{
+    chunk->next = NULL;
+    *(queue->first ? &queue->last->next : &queue->first) = chunk;
+    queue->last = chunk;
+}
+
+/* Returns the first chunk, or NULL. */
+static inline struct chunk *chunk_queue_pop(struct chunk_queue *queue)
+{
+    struct chunk *chunk = queue->first;
+    if (chunk)
+        queue->first = chunk->next;
+    return chunk;
+}
+
+/* Returns all of them, linked by next. */
+static inline struct chunk *chunk_queue_pop_all(struct chunk_queue *queue)
+{
+    struct chunk *all = queue->first;
+    queue->first = NULL;
+    return all;
+}
+
 /* Returns a chunk's rows as a further scan takes them, wherever a device has them: results, scanned in place. */
 static inline struct scan_rows rows_then(const struct scan_rows *rows, const struct scan_rule *rule)
 {

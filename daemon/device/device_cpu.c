@@ -40,18 +40,14 @@ struct cpu_run {
     struct room between;
 };
 
-struct queue {
-    struct chunk *first, **end;
-};
-
 struct cpu_device {
     struct device device; /* must be the first member */
     struct cpu_pool *pool;
-    struct cpu_pool *now;       /* has one thread: the caller of run_now */
-    struct queue chunks, small; /* accepted and not computed */
-    struct cpu_run *run;        /* the run of the first of `chunks`, once it has had a turn */
-    bool passed;                /* small chunks have passed that first chunk since its last turn */
-    struct queue done;
+    struct cpu_pool *now;             /* has one thread: the caller of run_now */
+    struct chunk_queue chunks, small; /* accepted and not computed */
+    struct cpu_run *run;              /* the run of the first of `chunks`, once it has had a turn */
+    bool passed;                      /* small chunks have passed that first chunk since its last turn */
+    struct chunk_queue done;
     struct room spare;    /* a room that no chunk has, whose pages are there */
     uint64_t taken_bytes; /* "device memory" that is allocated, by any thread */
 };
@@ -61,34 +57,10 @@ static struct cpu_device *cpu_of(struct device *device)
     return (struct cpu_device *)device;
 }
 
-static void queue_init(struct queue *queue)
-{
-    queue->first = NULL;
-    queue->end = &queue->first;
-}
-
-static void queue_push(struct queue *queue, struct chunk *chunk)
-{
-    chunk->next = NULL;
-    *queue->end = chunk;
-    queue->end = &chunk->next;
-}
-
-static struct chunk *queue_pop(struct queue *queue)
-{
-    struct chunk *chunk = queue->first;
-    if (!chunk)
-        return NULL;
-    queue->first = chunk->next;
-    if (!queue->first)
-        queue->end = &queue->first;
-    return chunk;
-}
-
 static int cpu_start(struct device *device, struct chunk *chunk)
 {
     struct cpu_device *self = cpu_of(device);
-    queue_push(chunk->small ? &self->small : &self->chunks, chunk);
+    chunk_queue_push(chunk->small ? &self->small : &self->chunks, chunk);
     return 0;
 }
 
@@ -225,9 +197,9 @@ static void cpu_discard(struct device *device, void *rest)
 /* Completes the first chunk, which is done or at the end of its slice. */
 static void cpu_complete(struct cpu_device *self, int status)
 {
-    struct chunk *chunk = queue_pop(&self->chunks);
+    struct chunk *chunk = chunk_queue_pop(&self->chunks);
     chunk->status = status;
-    queue_push(&self->done, chunk);
+    chunk_queue_push(&self->done, chunk);
     self->run = NULL;
 }
 
@@ -309,11 +281,11 @@ static void cpu_run_now(struct device *device, struct chunk *chunk)
 static void cpu_run_all_small(struct cpu_device *self)
 {
     uint64_t begin_us = clock_us(), end_us;
-    for (struct chunk *chunk; (chunk = queue_pop(&self->small)); begin_us = end_us) {
+    for (struct chunk *chunk; (chunk = chunk_queue_pop(&self->small)); begin_us = end_us) {
         chunk->status = cpu_run_small(self->pool, chunk);
         end_us = clock_us();
         chunk->kernel_us = end_us - begin_us;
-        queue_push(&self->done, chunk);
+        chunk_queue_push(&self->done, chunk);
     }
 }
 
@@ -337,7 +309,7 @@ static struct chunk *cpu_finish(struct device *device, int timeout_ms)
     /* The device computes nothing outside this function. */
     if (!self->done.first && timeout_ms > 0)
         cpu_run_next(self);
-    return queue_pop(&self->done);
+    return chunk_queue_pop(&self->done);
 }
 
 /* Does nothing: the processor reaches all memory as it is. */
@@ -468,9 +440,6 @@ static int open_with(struct cpu_pool *pool, uint64_t memory_limit_bytes, struct 
     self->pool = pool;
     self->now = now;
     self->device.ops = &cpu_ops;
-    queue_init(&self->chunks);
-    queue_init(&self->small);
-    queue_init(&self->done);
     describe(&self->device.info, memory_limit_bytes);
     *out = &self->device;
     return 0;

@@ -7,21 +7,6 @@
 /* The time between two looks at the list of incoming chunks while the device has others. */
 #define FINISH_MS 1000
 
-static void list_push(struct chunk ***end, struct chunk *chunk)
-{
-    chunk->next = NULL;
-    **end = chunk;
-    *end = &chunk->next;
-}
-
-static struct chunk *list_pop(struct chunk **head, struct chunk ***end)
-{
-    struct chunk *all = *head;
-    *head = NULL;
-    *end = head;
-    return all;
-}
-
 /* Hands back a list of chunks, which may be empty. */
 static void device_thread_complete(struct device_thread *device_thread, struct chunk *chunk)
 {
@@ -31,7 +16,7 @@ static void device_thread_complete(struct device_thread *device_thread, struct c
     pthread_mutex_lock(&device_thread->lock);
     for (; chunk; chunk = next) {
         next = chunk->next;
-        list_push(&device_thread->completed_end, chunk);
+        chunk_queue_push(&device_thread->completed, chunk);
     }
     atomic_store(&device_thread->returned, true);
     pthread_mutex_unlock(&device_thread->lock);
@@ -57,12 +42,12 @@ static struct chunk *device_thread_pop(struct device_thread *device_thread, unsi
         device_thread_spin(device_thread);
     pthread_mutex_lock(&device_thread->lock);
     device_thread->blocked = true;
-    while (!device_thread->incoming && out == 0 && !device_thread->stopping)
+    while (!device_thread->incoming.first && out == 0 && !device_thread->stopping)
         pthread_cond_wait(&device_thread->wake, &device_thread->lock);
     device_thread->blocked = false;
     atomic_store(&device_thread->arrived, false);
     device_hurry(device_thread->device, false);
-    struct chunk *taken = list_pop(&device_thread->incoming, &device_thread->incoming_end);
+    struct chunk *taken = chunk_queue_pop_all(&device_thread->incoming);
     *stop = device_thread->stopping;
     pthread_mutex_unlock(&device_thread->lock);
     return taken;
@@ -72,17 +57,18 @@ static struct chunk *device_thread_pop(struct device_thread *device_thread, unsi
 static unsigned start_all(struct device_thread *device_thread, struct chunk *chunk)
 {
     struct device *device = device_thread->device;
-    struct chunk *failed = NULL, **end = &failed, *next;
+    struct chunk_queue failed = {.first = NULL};
+    struct chunk *next;
     unsigned started = 0;
     for (; chunk; chunk = next) {
         next = chunk->next;
         chunk->status = device->ops->start(device, chunk);
         if (chunk->status)
-            list_push(&end, chunk);
+            chunk_queue_push(&failed, chunk);
         else
             started++;
     }
-    device_thread_complete(device_thread, failed);
+    device_thread_complete(device_thread, failed.first);
     return started;
 }
 
@@ -90,13 +76,14 @@ static unsigned start_all(struct device_thread *device_thread, struct chunk *chu
 static unsigned finish_some(struct device_thread *device_thread)
 {
     struct device *device = device_thread->device;
-    struct chunk *done = NULL, **end = &done, *chunk = device->ops->finish(device, FINISH_MS);
+    struct chunk_queue done = {.first = NULL};
+    struct chunk *chunk = device->ops->finish(device, FINISH_MS);
     unsigned count = 0;
     for (; chunk; chunk = device->ops->finish(device, 0)) {
-        list_push(&end, chunk);
+        chunk_queue_push(&done, chunk);
         count++;
     }
-    device_thread_complete(device_thread, done);
+    device_thread_complete(device_thread, done.first);
     return count;
 }
 
@@ -119,8 +106,6 @@ int device_thread_start(struct device_thread *device_thread, struct device *devi
                         void *context)
 {
     *device_thread = (struct device_thread){.device = device, .notify = notify, .context = context};
-    device_thread->incoming_end = &device_thread->incoming;
-    device_thread->completed_end = &device_thread->completed;
     pthread_mutex_init(&device_thread->lock, NULL);
     pthread_cond_init(&device_thread->wake, NULL);
     return -pthread_create(&device_thread->thread, NULL, device_thread_main, device_thread);
@@ -148,7 +133,7 @@ void device_thread_submit(struct device_thread *device_thread, struct chunk *chu
         next = chunk->next;
         if (chunk->small)
             device_hurry(device_thread->device, true);
-        list_push(&device_thread->incoming_end, chunk);
+        chunk_queue_push(&device_thread->incoming, chunk);
     }
     atomic_store(&device_thread->arrived, true);
     bool blocked = device_thread->blocked;
@@ -164,7 +149,7 @@ struct chunk *device_thread_collect(struct device_thread *device_thread)
         return NULL;
     pthread_mutex_lock(&device_thread->lock);
     atomic_store(&device_thread->returned, false);
-    struct chunk *all = list_pop(&device_thread->completed, &device_thread->completed_end);
+    struct chunk *all = chunk_queue_pop_all(&device_thread->completed);
     pthread_mutex_unlock(&device_thread->lock);
     return all;
 }

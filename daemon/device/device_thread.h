@@ -1,5 +1,5 @@
 /*
- * The device's own thread: it alone starts chunks and waits for them. Chunks go in and come back through two lists
+ * The device's own thread: it alone starts chunks and waits for them. Chunks go in and come back through two queues
  * under one lock. Without chunks the thread spins for as long as the device's info says, then blocks.
  */
 #ifndef DAEMON_DEVICE_THREAD_H
@@ -17,11 +17,10 @@ struct device_thread {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct chunk *incoming, **incoming_end;
-    struct chunk *completed, **completed_end;
+    struct chunk_queue incoming, completed;
     bool stopping, blocked;
     unsigned out;                  /* chunks submitted and not yet collected; the submitter's */
-    atomic_bool arrived, returned; /* the lists have something: for a look without the lock */
+    atomic_bool arrived, returned; /* the queues have something: for a look without the lock */
 };
 
 /* Starts the thread. Returns 0 or -errno. */

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "near.h"
 #include "pipe.h"
 #include "protocol/clock.h"
+#include "protocol/own_descriptors.h"
 
 /* Chunks of at most this size are computed by the calling thread: handing one to a thread and waking up again would
  * take longer. */
@@ -47,10 +47,6 @@ struct results {
     unsigned first, count;
 };
 
-struct chunk_list {
-    struct chunk *first, **end;
-};
-
 struct local {
     pid_t process;         /* process that made it */
     struct device *device; /* the service's; computes in the calls of the program */
@@ -59,27 +55,14 @@ struct local {
     struct pool pool;
     struct client *client;
     struct pipe requests, answers;
-    struct results results;        /* these come before what is in the pipe */
-    struct work *work, **work_end; /* deferred */
-    struct chunk_list returned;    /* chunks that were computed at once, or could not be */
-    uint64_t now_us;               /* time at which the latest turn with something to do began */
-    uint64_t wake_us;              /* the time at which the service is to be called; UINT64_MAX: none */
-    bool is_over;                  /* the client has broken the protocol: nothing more is read from it */
+    struct results results;      /* these come before what is in the pipe */
+    struct work_list work;       /* deferred */
+    struct chunk_queue returned; /* chunks that were computed at once, or could not be */
+    uint64_t now_us;             /* time at which the latest turn with something to do began */
+    uint64_t wake_us;            /* the time at which the service is to be called; UINT64_MAX: none */
+    bool is_over;                /* the client has broken the protocol: nothing more is read from it */
     struct service service;
 };
-
-static void chunks_init(struct chunk_list *list)
-{
-    list->first = NULL;
-    list->end = &list->first;
-}
-
-static void chunks_add(struct chunk_list *list, struct chunk *chunk)
-{
-    chunk->next = NULL;
-    *list->end = chunk;
-    list->end = &chunk->next;
-}
 
 /*
  * The functions of the device that the service calls.
@@ -102,12 +85,12 @@ static int compute_at_once(struct device *device, struct chunk *chunk)
 static void start(struct local *self, struct chunk *chunk)
 {
     const bool at_once = is_at_once(chunk);
-    chunk->next = NULL;
+    chunk->next = NULL; /* a thread would start those behind it, too */
     int r = at_once ? compute_at_once(self->device, chunk) : far_submit(&self->far, chunk);
     if (r)
         chunk->status = r;
     if (r || at_once)
-        chunks_add(&self->returned, chunk);
+        chunk_queue_push(&self->returned, chunk);
 }
 
 static void ops_start(void *context, struct chunk *chunks)
@@ -121,9 +104,7 @@ static void ops_start(void *context, struct chunk *chunks)
 static void ops_defer(void *context, struct work *work)
 {
     struct local *self = context;
-    work->next = NULL;
-    *self->work_end = work;
-    self->work_end = &work->next;
+    work_list_push(&self->work, work);
 }
 
 /* All output is sent at the end of a turn. */
@@ -185,12 +166,9 @@ static bool handle_requests(struct local *self)
 
 static bool do_work(struct local *self)
 {
-    struct work *work = self->work;
+    struct work *work = work_list_pop(&self->work);
     if (!work)
         return false;
-    self->work = work->next;
-    if (!self->work)
-        self->work_end = &self->work;
     turn_begin(self);
     work_run(work);
     service_work_done(&self->service, work);
@@ -209,9 +187,7 @@ static bool collect(struct local *self, struct chunk *chunks)
 
 static bool collect_returned(struct local *self)
 {
-    struct chunk *chunks = self->returned.first;
-    chunks_init(&self->returned);
-    return collect(self, chunks);
+    return collect(self, chunk_queue_pop_all(&self->returned));
 }
 
 static bool wake_service(struct local *self)
@@ -352,14 +328,6 @@ static uint64_t memory_bytes(void)
     return sysinfo(&memory) ? POOL_LEAST_BYTES : (uint64_t)memory.totalram * memory.mem_unit;
 }
 
-/* Returns how many files this program may have open. */
-static uint64_t file_limit(void)
-{
-    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
-    getrlimit(RLIMIT_NOFILE, &files);
-    return files.rlim_cur;
-}
-
 /* One user may have so many eighths of a pool; each small segment takes a descriptor of the program's. */
 static int pool_begin(struct local *self)
 {
@@ -369,7 +337,7 @@ static int pool_begin(struct local *self)
         bytes /= 2;
     if (r)
         return r;
-    pool_limit_files(&self->pool, file_limit() / 4);
+    pool_limit_files(&self->pool, own_descriptors_limit() / 4);
     self->pool.of_program = true;
     return 0;
 }
@@ -396,7 +364,7 @@ static int service_begin(struct local *self)
     if (r)
         return r;
     service_init(&self->service, &service_ops, self, &self->devices, &self->pool, getuid());
-    service_limit_files(&self->service, 1, file_limit() - 1);
+    service_limit_files(&self->service, 1, own_descriptors_limit() - 1);
     r = client_begin(self);
     if (r)
         pool_finish(&self->pool);
@@ -434,8 +402,6 @@ static int local_open(void (*wake)(void *context), void *wake_context, struct lo
     self->process = getpid();
     self->now_us = clock_us();
     self->wake_us = UINT64_MAX;
-    self->work_end = &self->work;
-    chunks_init(&self->returned);
     far_init(&self->far, wake, wake_context);
     int r = local_begin(self, error);
     if (r)

@@ -67,13 +67,6 @@ static bool is_resident(const struct chunk *chunk)
            chunk->spans[OPERAND_OUTPUT].place == SCAND_PLACE_DEVICE;
 }
 
-static void append(struct chunk_row *row, struct chunk *chunk)
-{
-    chunk->next = NULL;
-    *(row->first ? &row->last->next : &row->first) = chunk;
-    row->last = chunk;
-}
-
 static bool is_in_large_memory(const struct chunk *chunk)
 {
     bool large = false;
@@ -98,9 +91,9 @@ static bool runs_now(const struct device_threads *self, const struct chunk *chun
 
 void device_threads_submit(struct device_threads *self, struct chunk *chunks)
 {
-    struct chunk_row rows[LIMIT_DEVICES];
+    struct chunk_queue queues[LIMIT_DEVICES];
     for (unsigned i = 0; i < self->count; i++)
-        rows[i].first = NULL;
+        queues[i].first = NULL;
     for (struct chunk *chunk = chunks, *next; chunk; chunk = next) {
         struct device_thread *thread = &self->threads[chunk->device->number];
         const uint64_t spin_us = chunk->device->info.spin_us;
@@ -114,11 +107,11 @@ void device_threads_submit(struct device_threads *self, struct chunk *chunks)
         else if (thread->out == 0 && spin_us > 0 && is_resident(chunk))
             spin(self, LAST_US);
         thread->out++;
-        append(&rows[chunk->device->number], chunk);
+        chunk_queue_push(&queues[chunk->device->number], chunk);
     }
     for (unsigned i = 0; i < self->count; i++)
-        if (rows[i].first)
-            device_thread_submit(&self->threads[i], rows[i].first);
+        if (queues[i].first)
+            device_thread_submit(&self->threads[i], queues[i].first);
 }
 
 struct user *device_threads_user_now(const struct device_threads *self)
@@ -131,7 +124,7 @@ void device_threads_run_now(struct device_threads *self)
     struct chunk *now = self->now;
     self->now = NULL;
     now->device->ops->run_now(now->device, now);
-    append(&self->returned[now->device->number], now);
+    chunk_queue_push(&self->returned[now->device->number], now);
 }
 
 /* Returns how long the loop should spin after a chunk: for a last chunk that the device still has, for the next job of
@@ -145,7 +138,7 @@ static uint64_t soon_us(const struct device_thread *thread, bool small)
 }
 
 /* Adds what a device has returned since the last check. Returns false when the device is lost. */
-static bool accept_returned(struct device_thread *thread, struct chunk_row *returned)
+static bool accept_returned(struct device_thread *thread, struct chunk_queue *returned)
 {
     struct chunk *chunk = device_thread_collect(thread), *next;
     bool alive = !device_is_lost(thread->device);
@@ -155,7 +148,7 @@ static bool accept_returned(struct device_thread *thread, struct chunk_row *retu
         if (chunk->status == -EOWNERDEAD)
             alive = false;
         else
-            append(returned, chunk);
+            chunk_queue_push(returned, chunk);
     }
     return alive;
 }
@@ -163,7 +156,7 @@ static bool accept_returned(struct device_thread *thread, struct chunk_row *retu
 /* Handles chunks of one device until end_us; later chunks wait for the next round. */
 static void collect_from(struct device_threads *self, unsigned number, uint64_t end_us)
 {
-    struct chunk_row *returned = &self->returned[number];
+    struct chunk_queue *returned = &self->returned[number];
     if (!returned->first)
         return;
     const bool small = returned->first->small;

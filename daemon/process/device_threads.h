@@ -11,17 +11,12 @@
 #include "daemon/device/device_thread.h"
 #include "device_set.h"
 
-/* Chunks linked by next, oldest first. */
-struct chunk_row {
-    struct chunk *first, *last;
-};
-
 struct device_threads {
     struct service *service; /* handles what devices return */
     unsigned count;
     struct device_thread threads[LIMIT_DEVICES];
-    struct chunk_row returned[LIMIT_DEVICES]; /* by devices, by number, and not handled yet */
-    struct chunk *now;                        /* a small chunk that the loop is to compute; NULL: none */
+    struct chunk_queue returned[LIMIT_DEVICES]; /* by devices, by number, and not handled yet */
+    struct chunk *now;                          /* a small chunk that the loop is to compute; NULL: none */
     void (*notify)(void *context);
     void *context;
     uint64_t spin_end_us;

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "protocol/available.h"
 #include "protocol/memory.h"
+#include "protocol/own_descriptors.h"
 #include "protocol/status.h"
 #include "provision.h"
 
@@ -17,13 +17,11 @@
 static int check_means(uint64_t pool_bytes, size_t count, struct error *error)
 {
     const char *limit;
-    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
     uint64_t available_bytes = memory_available_below("", &limit);
     int r = provision_memory(pool_bytes, available_bytes, limit, error);
     if (r)
         return r;
-    getrlimit(RLIMIT_NOFILE, &files);
-    return provision_files(descriptors_count(), count, files.rlim_cur, error);
+    return provision_files(descriptors_count(), count, own_descriptors_limit(), error);
 }
 
 /* Makes new memory for a segment; should that fail, a worker makes some when it needs the segment. */

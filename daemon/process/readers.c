@@ -1,37 +1,13 @@
 #include "readers.h"
 
-#include <stddef.h>
-
 #include "detached.h"
 #include "protocol/limits.h"
 
 #define STACK_BYTES MIB(1)
 
-static void list_init(struct work_list *list)
-{
-    list->first = NULL;
-    list->end = &list->first;
-}
-
-static void list_push(struct work_list *list, struct work *work)
-{
-    work->next = NULL;
-    *list->end = work;
-    list->end = &work->next;
-}
-
-static struct work *list_pop(struct work_list *list)
-{
-    struct work *work = list->first;
-    list->first = work->next;
-    if (!list->first)
-        list->end = &list->first;
-    return work;
-}
-
 static void reader_done(struct readers *readers, struct work *work)
 {
-    list_push(&readers->done, work);
+    work_list_push(&readers->done, work);
     atomic_store(&readers->returned, true);
     pthread_cond_signal(&readers->news);
     if (readers->notify)
@@ -45,7 +21,7 @@ static void *reader_main(void *argument)
     for (;;) {
         while (!readers->waiting.first)
             pthread_cond_wait(&readers->wake, &readers->lock);
-        struct work *work = list_pop(&readers->waiting);
+        struct work *work = work_list_pop(&readers->waiting);
         readers->idle--;
         pthread_mutex_unlock(&readers->lock);
         work_run(work);
@@ -69,8 +45,6 @@ static int start_thread(struct readers *readers)
 int readers_start(struct readers *readers, void (*notify)(void *context), void *context)
 {
     *readers = (struct readers){.notify = notify, .context = context};
-    list_init(&readers->waiting);
-    list_init(&readers->done);
     pthread_mutex_init(&readers->lock, NULL);
     pthread_cond_init(&readers->wake, NULL);
     detached_condition_init(&readers->news);
@@ -99,7 +73,7 @@ static unsigned list_count(const struct work_list *list)
 void readers_submit(struct readers *readers, struct work *work)
 {
     pthread_mutex_lock(&readers->lock);
-    list_push(&readers->waiting, work);
+    work_list_push(&readers->waiting, work);
     readers->out++;
     if (readers->threads < LIMIT_READERS && list_count(&readers->waiting) > readers->idle)
         start_thread(readers);
@@ -115,7 +89,7 @@ struct work *readers_collect(struct readers *readers)
     atomic_store(&readers->returned, false);
     struct work *done = readers->done.first;
     readers->out -= list_count(&readers->done);
-    list_init(&readers->done);
+    readers->done.first = NULL;
     pthread_mutex_unlock(&readers->lock);
     return done;
 }

@@ -13,10 +13,6 @@
 
 #include "daemon/core/schedule/helpers.h"
 
-struct work_list {
-    struct work *first, **end;
-};
-
 struct readers {
     pthread_mutex_t lock;
     pthread_cond_t wake, news;      /* wake: for the threads; news: for readers_wait */

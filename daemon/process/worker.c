@@ -20,6 +20,7 @@
 #include "log.h"
 #include "protocol/clock.h"
 #include "protocol/metrics.h"
+#include "protocol/own_descriptors.h"
 #include "protocol/report.h"
 #include "protocol/slept.h"
 #include "provision.h"
@@ -335,14 +336,6 @@ static uint64_t read_map_limit(void)
     return most;
 }
 
-/* Returns how many files this process may have open. */
-static uint64_t read_file_limit(void)
-{
-    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
-    getrlimit(RLIMIT_NOFILE, &files);
-    return files.rlim_cur;
-}
-
 static int watch_signals(struct worker *worker)
 {
     const struct {
@@ -459,7 +452,7 @@ static void limit_files(struct worker *worker)
 {
     const struct pool *pool = &worker->pool.pool;
     uint64_t connections, others;
-    provision_descriptors(read_file_limit(), descriptors_count(), pool_descriptors_to_come(pool), &connections,
+    provision_descriptors(own_descriptors_limit(), descriptors_count(), pool_descriptors_to_come(pool), &connections,
                           &others);
     service_limit_files(worker->service, connections, others);
 }

@@ -2,10 +2,10 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "channel.h"
+#include "protocol/own_descriptors.h"
 
 #define FILL_THREADS_MAX 8
 
@@ -73,7 +73,6 @@ static void free_pages(void *context, int fd, uint64_t size_bytes)
 
 static int make_first(struct worker_pool *self, const struct device_set *devices, const struct pool_store *store)
 {
-    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
     struct pool *pool = &self->pool;
     int r = pool_init(pool, devices, store->pool_bytes);
     if (r)
@@ -81,8 +80,7 @@ static int make_first(struct worker_pool *self, const struct device_set *devices
     r = pool_adopt(pool, &self->keeper, store->fds);
     if (r)
         return r;
-    getrlimit(RLIMIT_NOFILE, &files);
-    pool_limit_files(pool, files.rlim_cur / 4); /* most descriptors are for clients */
+    pool_limit_files(pool, own_descriptors_limit() / 4); /* most descriptors are for clients */
     return for_segments(pool, pool_first_count(pool), pool_make);
 }
 

@@ -1,19 +1,13 @@
 #include "helpers.h"
 
 #include <assert.h>
-#include <stddef.h>
 
 void helpers_add(struct helpers *helpers, struct work_queue *queue, struct work *work)
 {
     work->helpers = helpers;
     work->queue = queue;
-    work->next = NULL;
-    if (queue->first)
-        queue->last->next = work;
-    else
-        queue->first = work;
-    queue->last = work;
-    if (queue->first == work)
+    work_list_push(&queue->waiting, work);
+    if (queue->waiting.first == work)
         round_robin_join(&helpers->turn, &queue->node);
 }
 
@@ -24,7 +18,7 @@ static bool may_go(const struct helpers *helpers, const struct work_queue *queue
         return false;
     if (helpers->out + 1 < helpers->most || helpers->most == 1)
         return helpers->out < helpers->most;
-    return helpers->out < helpers->most && queue->out == 0 && !queue->first->lasts;
+    return helpers->out < helpers->most && queue->out == 0 && !queue->waiting.first->lasts;
 }
 
 /* The next queue in turn of which a unit may go. */
@@ -47,10 +41,9 @@ struct work *helpers_next(struct helpers *helpers)
     struct work_queue *queue = find_queue(helpers);
     if (!queue)
         return NULL;
-    struct work *work = queue->first;
-    queue->first = work->next;
+    struct work *work = work_list_pop(&queue->waiting);
     round_robin_leave(&helpers->turn, &queue->node);
-    if (queue->first)
+    if (queue->waiting.first)
         round_robin_join(&helpers->turn, &queue->node); /* behind all others */
     queue->out++;
     helpers->out++;

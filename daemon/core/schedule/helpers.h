@@ -17,6 +17,7 @@
 #define DAEMON_HELPERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "round_robin.h"
 
@@ -33,10 +34,31 @@ struct work {
     struct work *next;                    /* the helpers' */
 };
 
+/* Work that is linked by next, in the order in which it came; all zeros is none. */
+struct work_list {
+    struct work *first, *last;
+};
+
+static inline void work_list_push(struct work_list *list, struct work *work)
+{
+    work->next = NULL;
+    *(list->first ? &list->last->next : &list->first) = work;
+    list->last = work;
+}
+
+/* Returns the first work, or NULL. */
+static inline struct work *work_list_pop(struct work_list *list)
+{
+    struct work *work = list->first;
+    if (work)
+        list->first = work->next;
+    return work;
+}
+
 /* The work of a user. All zeros is empty. */
 struct work_queue {
     struct round_robin node; /* first; among the queues with work that waits */
-    struct work *first, *last;
+    struct work_list waiting;
     unsigned out; /* units that helpers have */
 };
 

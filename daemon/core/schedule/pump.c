@@ -112,17 +112,14 @@ static void choose(struct service *service, uint64_t now_us)
     while ((chunk = scheduler_next(&service->scheduler, now_us))) {
         count_start(service, chunk, now_us);
         report_ending(chunk->owner, chunk->device);
-        chunk->next = NULL;
-        *(service->chosen ? &service->last_chosen->next : &service->chosen) = chunk;
-        service->last_chosen = chunk;
+        chunk_queue_push(&service->chosen, chunk);
     }
     feeder_pump(service); /* what has been handed out leaves room */
 }
 
 bool pump_start(struct service *service)
 {
-    struct chunk *chosen = service->chosen;
-    service->chosen = NULL;
+    struct chunk *chosen = chunk_queue_pop_all(&service->chosen);
     if (chosen)
         service->ops->start(service->context, chosen);
     return chosen != NULL;

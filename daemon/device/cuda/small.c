@@ -2,24 +2,6 @@
 
 #include <stddef.h>
 
-static void queue_add(struct chunk_queue *queue, struct chunk *chunk)
-{
-    chunk->next = NULL;
-    if (queue->first)
-        queue->last->next = chunk;
-    else
-        queue->first = chunk;
-    queue->last = chunk;
-}
-
-static struct chunk *queue_pop(struct chunk_queue *queue)
-{
-    struct chunk *chunk = queue->first;
-    if (chunk)
-        queue->first = chunk->next;
-    return chunk;
-}
-
 cudaError_t cuda_small_init(struct cuda_small *small, int priority)
 {
     cudaError_t e = cudaSuccess;
@@ -33,14 +15,14 @@ cudaError_t cuda_small_init(struct cuda_small *small, int priority)
 
 void cuda_small_add(struct cuda_small *small, struct chunk *chunk)
 {
-    queue_add(&small->waiting, chunk);
+    chunk_queue_push(&small->waiting, chunk);
     small->out++;
 }
 
 static void done(struct cuda_small *small, struct chunk *chunk, int status)
 {
     chunk->status = status;
-    queue_add(&small->done, chunk);
+    chunk_queue_push(&small->done, chunk);
 }
 
 static void batch_done(struct cuda_small *small, struct small_batch *batch, int status, uint64_t each_us)
@@ -60,7 +42,7 @@ static void batch_accept(struct cuda_small *small, struct chunk_queue *launched,
     if (status)
         done(small, chunk, status);
     else
-        queue_add(launched, chunk);
+        chunk_queue_push(launched, chunk);
 }
 
 /* Chunks that may share a launch. */
@@ -76,7 +58,7 @@ static void group_add(struct group groups[SMALL_CHUNKS], unsigned *count, int nu
         i++;
     if (i == *count)
         groups[(*count)++] = (struct group){.number = number};
-    queue_add(&groups[i].chunks, chunk);
+    chunk_queue_push(&groups[i].chunks, chunk);
 }
 
 /* One launch for all, but of a single one the kernel that is the best for it, which may need another stream. */
@@ -90,7 +72,7 @@ static void group_launch(struct cuda_small *small, struct chunk_queue *launched,
         parts[count++] = (struct scan_part){chunk->rows, chunk->first, chunk->count};
     int status =
         count > 1 ? ops->run_together(context, parts, count, *stream) : ops->run(context, group->chunks.first, stream);
-    while ((chunk = queue_pop(&group->chunks)))
+    while ((chunk = chunk_queue_pop(&group->chunks)))
         batch_accept(small, launched, chunk, status);
 }
 
@@ -115,7 +97,7 @@ static void batch_launch(struct cuda_small *small, struct small_batch *batch, co
     cudaStream_t stream = batch->stream;
     const bool several = small->waiting.first->next;
     batch->count = 0;
-    while (batch->count < SMALL_CHUNKS && stream == batch->stream && (chunk = queue_pop(&small->waiting))) {
+    while (batch->count < SMALL_CHUNKS && stream == batch->stream && (chunk = chunk_queue_pop(&small->waiting))) {
         const int number = several && chunk->step_count == 1 ? scan_cuda_group(chunk->rows, chunk->count) : 0;
         batch->count++;
         if (number)
@@ -158,7 +140,7 @@ cudaError_t cuda_small_look(struct cuda_small *small, uint64_t now_us)
 
 struct chunk *cuda_small_pop(struct cuda_small *small)
 {
-    struct chunk *chunk = queue_pop(&small->done);
+    struct chunk *chunk = chunk_queue_pop(&small->done);
     small->out -= chunk != NULL;
     return chunk;
 }
@@ -168,6 +150,6 @@ void cuda_small_fail(struct cuda_small *small, int status)
     struct chunk *chunk;
     for (int i = 0; i < SMALL_BATCHES; i++)
         batch_done(small, &small->batches[i], status, 0);
-    while ((chunk = queue_pop(&small->waiting)))
+    while ((chunk = chunk_queue_pop(&small->waiting)))
         done(small, chunk, status);
 }

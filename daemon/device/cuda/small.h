@@ -26,10 +26,6 @@ struct small_batch {
     uint64_t launched_us;
 };
 
-struct chunk_queue {
-    struct chunk *first, *last;
-};
-
 struct cuda_small {
     struct small_batch batches[SMALL_BATCHES];
     struct chunk_queue waiting, done;
