@@ -15,13 +15,14 @@ CODEC_INLINE bool elements_cross_rows(const struct step_rows *rows)
            (across < 0 ? -across : across) < (along < 0 ? -along : along);
 }
 
-/* Tiles of some 16,384 elements, in lines that are long enough. */
-static inline struct step_tiling elements_tiling(const struct step_rows *rows)
+/* Tiles of some 16,384 elements, in lines that are long enough; whatever the parameters are. */
+static inline struct step_tiling elements_tiling(const struct step_rows *rows, const void *params)
 {
-    const uint64_t elements = UINT64_C(1) << 14, length = rows->output.length;
+    const uint64_t elements = UINT64_C(1) << 14;
+    (void)params;
     if (elements_cross_rows(rows))
         return (struct step_tiling){.rows = 1024, .elements = elements / 1024};
-    return (struct step_tiling){.rows = length > 0 && length < elements ? elements / length : 1, .elements = elements};
+    return tiling_along(rows, elements);
 }
 
 #endif

@@ -77,6 +77,13 @@ struct step_tiling {
     uint64_t rows, elements;
 };
 
+/* Tiles of about so many elements of the output, along rows. */
+static inline struct step_tiling tiling_along(const struct step_rows *rows, uint64_t elements)
+{
+    const uint64_t length = rows->output.length;
+    return (struct step_tiling){.rows = length > 0 && length < elements ? elements / length : 1, .elements = elements};
+}
+
 /* The tiles of rows first <= r < first + count. */
 struct step_tiles {
     uint64_t first, count, length;

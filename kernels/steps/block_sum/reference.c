@@ -16,9 +16,8 @@ static void block_sum_reference(const struct step_rows *rows, const void *params
 static struct step_tiling block_sum_tiling(const struct step_rows *rows, const void *params)
 {
     const struct block_sum *block_sum = params;
-    const uint64_t samples = UINT64_C(1) << 14, length = rows->output.length;
-    const uint64_t elements = block_sum->factor < samples ? samples / block_sum->factor : 1;
-    return (struct step_tiling){.rows = length > 0 && length < elements ? elements / length : 1, .elements = elements};
+    const uint64_t samples = UINT64_C(1) << 14;
+    return tiling_along(rows, block_sum->factor < samples ? samples / block_sum->factor : 1);
 }
 
 STEP_DECLARE(block_sum);

@@ -11,17 +11,11 @@ static void diff_reference(const struct step_rows *rows, const void *params, con
     }
 }
 
-static struct step_tiling diff_tiling(const struct step_rows *rows, const void *params)
-{
-    (void)params;
-    return elements_tiling(rows);
-}
-
 STEP_DECLARE(diff);
 /* Not in place: a tile reads samples of the tile before it. */
 const struct step_kernel diff_kernel = {.name = "diff",
                                         .in_place = false,
-                                        .tiling = diff_tiling,
+                                        .tiling = elements_tiling,
                                         .least_elements = 2048,
                                         .reference = diff_reference,
                                         .cpu = STEP_BUILDS(diff)};

@@ -10,16 +10,10 @@ static void map_reference(const struct step_rows *rows, const void *params, cons
     }
 }
 
-static struct step_tiling map_tiling(const struct step_rows *rows, const void *params)
-{
-    (void)params;
-    return elements_tiling(rows);
-}
-
 STEP_DECLARE(map);
 const struct step_kernel map_kernel = {.name = "map",
                                        .in_place = true,
-                                       .tiling = map_tiling,
+                                       .tiling = elements_tiling,
                                        .least_elements = 2048,
                                        .reference = map_reference,
                                        .cpu = STEP_BUILDS(map)};

@@ -47,16 +47,10 @@ static void pick_reference(const struct step_rows *rows, const void *params, con
     }
 }
 
-static struct step_tiling pick_tiling(const struct step_rows *rows, const void *params)
-{
-    (void)params;
-    return elements_tiling(rows);
-}
-
 STEP_DECLARE(pick);
 const struct step_kernel pick_kernel = {.name = "pick",
                                         .in_place = false,
-                                        .tiling = pick_tiling,
+                                        .tiling = elements_tiling,
                                         .least_elements = 1024,
                                         .reference = pick_reference,
                                         .cpu = STEP_BUILDS(pick)};

@@ -142,8 +142,7 @@ static void triangle_reference(const struct step_rows *rows, const void *params,
 static struct step_tiling triangle_tiling(const struct step_rows *rows, const void *params)
 {
     (void)params;
-    const uint64_t elements = UINT64_C(1) << 14, length = rows->output.length;
-    return (struct step_tiling){.rows = length > 0 && length < elements ? elements / length : 1, .elements = elements};
+    return tiling_along(rows, UINT64_C(1) << 14);
 }
 
 static uint64_t triangle_index_below(const void *params, uint32_t further)

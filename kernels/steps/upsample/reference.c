@@ -18,8 +18,7 @@ static void upsample_reference(const struct step_rows *rows, const void *params,
 static struct step_tiling upsample_tiling(const struct step_rows *rows, const void *params)
 {
     (void)params;
-    const uint64_t elements = UINT64_C(1) << 14, length = rows->output.length;
-    return (struct step_tiling){.rows = length > 0 && length < elements ? elements / length : 1, .elements = elements};
+    return tiling_along(rows, UINT64_C(1) << 14);
 }
 
 STEP_DECLARE(upsample);
