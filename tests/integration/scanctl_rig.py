@@ -29,15 +29,14 @@ class Daemon:
         command = [ARGUMENTS.scand, "--device", "cpu", "--foreground", "--socket", self.socket, "--pool", "64M"]
         self.process = subprocess.Popen([*command, *options], stdout=self.log, stderr=self.log)
         deadline = time.monotonic() + TIMEOUT_S
-        while run("ping", socket_path=self.socket).returncode:
+        while "ready at" not in self.log_text():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.process.kill()
                 sys.exit("the daemon does not start:\n" + self.log_text())
-            time.sleep(0.05)
+            time.sleep(0.01)
 
     def log_text(self):
-        self.log.seek(0)
-        return self.log.read()
+        return os.pread(self.log.fileno(), 1 << 20, 0).decode()
 
     def stop(self):
         self.process.terminate()
