@@ -463,6 +463,12 @@ static void test_order(void)
     const float *x = scand_buffer_data(large), *y = scand_buffer_data(other);
     CHECK(x[2] == 6 && x[999] == 500500 && x[LARGE - 1] == SAMPLES);
     CHECK(y[2] == 10 && y[3] == 20);
+    struct scand_scan copies = all; /* reads what a small job is to write */
+    copies.output.buffer = session_buffer(session, LARGE * sizeof(float));
+    jobs[0] = submit(session, &copies);
+    CHECK_EQ(wait_for(submit(session, &begin_of_it)), SCAND_OK);
+    CHECK_EQ(wait_for(jobs[0]), SCAND_OK);
+    CHECK_EQ(daemon_jobs(session), before + 5);
     end();
 }
 
