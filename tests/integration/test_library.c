@@ -18,7 +18,7 @@
 #include "tests/integration/session.h"
 #include "tests/server.h"
 
-#define ROWS    6000 /* several chunks */
+#define ROWS    3000 /* several chunks */
 #define SAMPLES 2000
 #define BYTES   (ROWS * SAMPLES * sizeof(float))
 
@@ -28,7 +28,7 @@ static struct scand_buffer *input, *output;
 
 static void begin(void)
 {
-    static const char *const arguments[] = {"--device", "cpu:2", "--pool", "128M", NULL};
+    static const char *const arguments[] = {"--device", "cpu:2", "--pool", "80M", NULL};
     session = session_begin(&server, arguments);
     input = session_buffer(session, BYTES);
     output = session_buffer(session, BYTES);
