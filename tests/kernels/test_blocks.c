@@ -25,15 +25,17 @@ static struct scan_case blocks_case(unsigned i, uint64_t rows, uint64_t length, 
     return c;
 }
 
-/* Every dtype into every other that it may be written as. */
+/* Every dtype into every other that it may be written as, by rules of which a processor, which takes long, gets every
+ * second one, as the seed says. */
 static void blocks(const struct group *group)
 {
+    const bool is_cpu = strncmp(group->list[0]->name, "cpu", 3) == 0;
     for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
         for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++)
-            for (unsigned i = 0; i < 12 && writes(input, output); i++) {
+            for (unsigned i = is_cpu ? seed % 2 : 0; i < 12 && writes(input, output); i += is_cpu ? 2 : 1) {
                 const unsigned which = i + 5 * input + output;
                 struct scan_case c = blocks_case(which, 2, 16384 * (2 + which % 7) + 77 * i, input, output);
-                c.first = i % 2;
+                c.first = i / 2 % 2;
                 check_some(group, &c);
             }
 }
