@@ -363,6 +363,22 @@ static void ragged_rows(void)
     }
 }
 
+/* Tiles of rows that are shorter than their segments have few of them: each is summed from three segments. */
+static void tiles_of_short_rows(void)
+{
+    static const struct {
+        uint64_t length;
+        uint32_t half_width;
+        uint64_t rows;
+    } list[] = {{1, 2048, 3}, {1, 3, 2340}, {1000, 2048, 3}, {5000, 1, 3}, {20000, 2048, 1}};
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        const struct triangle triangle = {.half_width = list[i].half_width};
+        const struct step_rows rows = {
+            .row_count = 5000, .input = {.length = list[i].length}, .output = {.length = list[i].length}};
+        CHECK_EQ(step_tiles_of(&triangle_kernel, &rows, &triangle, 0, rows.row_count).tiling.rows, list[i].rows);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {TEST(values_by_hand),
@@ -378,6 +394,7 @@ int main(int argc, char **argv)
                                         TEST(own_sums_of_the_formula),
                                         TEST(equal_half_widths),
                                         TEST(own_half_widths),
+                                        TEST(tiles_of_short_rows),
                                         TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);

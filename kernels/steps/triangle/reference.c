@@ -139,10 +139,15 @@ static void triangle_reference(const struct step_rows *rows, const void *params,
     }
 }
 
+/* Of each row the segments on either side are summed, too. */
 static struct step_tiling triangle_tiling(const struct step_rows *rows, const void *params)
 {
-    (void)params;
-    return tiling_along(rows, UINT64_C(1) << 14);
+    const struct triangle *triangle = params;
+    const uint64_t samples = UINT64_C(1) << 14, of_row = rows->output.length + UINT64_C(2) * triangle->half_width;
+    struct step_tiling tiling = tiling_along(rows, samples);
+    if (tiling.rows > 1)
+        tiling.rows = of_row < samples ? samples / of_row : 1;
+    return tiling;
 }
 
 static uint64_t triangle_index_below(const void *params, uint32_t further)
