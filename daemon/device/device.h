@@ -167,6 +167,9 @@ struct device_info {
     /* The number of passes of sums over a sample that take about as long as moving a byte: rows that take longer to
      * compute than to move count as so many bytes more. 0: no rows do. */
     uint32_t work_per_byte;
+    /* Where work_per_byte is 0: the work of rows in tiles besides that of their samples (row_work of an operation) that
+     * takes about as long as moving a chunk. 0: rows take none. */
+    uint64_t chunk_row_work;
     uint64_t slice_us;    /* the time after which the device interrupts long rows; 0: it cannot */
     uint32_t slots;       /* chunks that it can hold at a time */
     uint64_t bytes_per_s; /* each way, measured with chunk_bytes and slots; 0: not measured */

@@ -174,6 +174,15 @@ static void plan_counts_lines_of_short_rows(void)
     }
 }
 
+/* Plans a triangle of half-width 2,048 in place of the request's step. */
+static void plan_triangle(struct job *job, const struct msg_job_submit_params *params, const struct job_chunks *chunks)
+{
+    CHECK_EQ(plan_in(job, params, chunks), 0);
+    run.steps[0].triangle = (struct msg_triangle){.operation = OPERATION_triangle, .half_width = 2048};
+    CHECK_EQ(request_init(&request, &run, &run, &error), 0);
+    CHECK_EQ(job_plan(job, &request, chunks, &error), 0);
+}
+
 /* Rows count as they are computed, however few samples they have: a number is made of each, a step in tiles begins with
  * each, and a triangle sums at least three segments. */
 static void plan_counts_short_rows(void)
@@ -193,15 +202,30 @@ static void plan_counts_short_rows(void)
     CHECK_EQ(request_init(&request, &run, &run, &error), 0);
     CHECK_EQ(job_plan(&job, &request, &chunks, &error), 0);
     CHECK(job.row_bytes > 20 && job.row_bytes < 200); /* some 30 ns */
-    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
-    run.steps[0].triangle = (struct msg_triangle){.operation = OPERATION_triangle, .half_width = 2048};
-    CHECK_EQ(request_init(&request, &run, &run, &error), 0);
-    CHECK_EQ(job_plan(&job, &request, &chunks, &error), 0);
+    plan_triangle(&job, &params, &chunks);
     CHECK(job.chunk_rows > 5 && job.chunk_rows < 20);
     CHECK(job_bytes(&job, 0, 900) > 900 * 3 * 2048);
-    chunks.work_per_byte = 0;
-    CHECK_EQ(job_plan(&job, &request, &chunks, &error), 0);
+}
+
+/* On a GPU only what steps in tiles take for a row counts besides its bytes. */
+static void plan_counts_rows_in_tiles(void)
+{
+    struct job_chunks chunks = {.bytes = KIB(64), .long_bytes = KIB(128)};
+    struct msg_job_submit_params params = scan_of(rows_of(1, 900, 1, 0), rows_of(2, 900, 1, 0));
+    struct job job;
+    params.operation = SCAND_OPERATION_REDUCE;
+    params.reduction = SCAND_REDUCTION_SUM;
+    params.passes_count = 0;
+    plan_triangle(&job, &params, &chunks);
     CHECK_EQ(job_bytes(&job, 0, 900), 900 * 8);
+    chunks.row_work = 4 * chunks.bytes;
+    plan_triangle(&job, &params, &chunks);
+    CHECK_EQ(job_bytes(&job, 0, 900), 900 * (8 + (6 * 2048 + 256) / 4));
+    chunks.bytes *= 64; /* larger chunks have no more of it */
+    plan_triangle(&job, &params, &chunks);
+    CHECK_EQ(job.chunk_rows, 20);
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK_EQ(job.row_bytes, 0);
 }
 
 /* Rows that are ragged, and those of affine scans, trapezoids and scans without means, are begun one by one, in each
@@ -660,6 +684,7 @@ static const struct test tests[] = {
     TEST(plan_fills_chunks),
     TEST(plan_counts_work),
     TEST(plan_counts_short_rows),
+    TEST(plan_counts_rows_in_tiles),
     TEST(plan_counts_lines),
     TEST(plan_counts_lines_of_short_rows),
     TEST(plan_counts_rows_one_by_one),

@@ -245,8 +245,10 @@ static struct job_chunks chunks_of(const struct device_set *devices, const struc
 {
     const struct device_info *info = &devices->devices[0]->info;
     const uint64_t bytes = chunk_bytes(devices, is_resident(job), steps);
-    return (struct job_chunks){
-        .bytes = bytes, .long_bytes = info->slice_us ? 2 * bytes : 0, .work_per_byte = info->work_per_byte};
+    return (struct job_chunks){.bytes = bytes,
+                               .long_bytes = info->slice_us ? 2 * bytes : 0,
+                               .work_per_byte = info->work_per_byte,
+                               .row_work = info->chunk_row_work};
 }
 
 static int job_prepare(struct call *call, struct request *request, struct job *job)

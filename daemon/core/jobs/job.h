@@ -102,11 +102,12 @@ struct job {
     uint32_t written;
 };
 
-/* The sizes by which rows are cut into chunks: about so many bytes, as samples count (work_per_byte of device_info).
- * Rows of more than long_bytes can be left off; 0: none can. */
+/* The sizes by which rows are cut into chunks: about so many bytes, as samples and rows count (work_per_byte and
+ * chunk_row_work of device_info). Rows of more than long_bytes can be left off; 0: none can. */
 struct job_chunks {
     uint64_t bytes, long_bytes;
     uint32_t work_per_byte;
+    uint64_t row_work;
 };
 
 /* Memory of jobs that have ended, for the next ones. The heap would return so much to the system when many have ended,

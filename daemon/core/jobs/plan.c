@@ -276,14 +276,18 @@ static bool goes_row_by_row(const struct step *step, bool ragged)
     return ragged || rule->op == SCAND_OPERATOR_AFFINE || rule->kind == SCAND_KIND_TRAPEZOID || rule->demean;
 }
 
+static uint64_t own_row_work(const struct step *step)
+{
+    const struct operation *operation = operations[step->operation];
+    return operation->row_work ? operation->row_work(step) : 0;
+}
+
 /* Returns a step's work for a row besides that for its samples. */
 static uint64_t step_row_work(const struct step *step, bool ragged)
 {
-    const struct operation *operation = operations[step->operation];
-    const uint64_t own = operation->row_work ? operation->row_work(step) : 0;
     if (step->kernel)
-        return own + TILE_ROW_WORK;
-    return own + (goes_row_by_row(step, ragged) ? ROW_WORK + ROW_UNIT_WORK * step->work : 0);
+        return own_row_work(step) + TILE_ROW_WORK;
+    return own_row_work(step) + (goes_row_by_row(step, ragged) ? ROW_WORK + ROW_UNIT_WORK * step->work : 0);
 }
 
 /* Returns the work of all steps for a row besides that for its samples, in bytes as work_bytes does. */
@@ -293,7 +297,17 @@ static uint64_t row_work_bytes(const struct job *job, uint32_t work_per_byte)
     uint64_t work = 0;
     for (uint32_t i = 0; i < job->step_count; i++)
         work += step_row_work(&job->steps[i], ragged);
-    return work_per_byte ? (work + work_per_byte - 1) / work_per_byte : 0;
+    return (work + work_per_byte - 1) / work_per_byte;
+}
+
+/* The same by what a chunk of so many bytes may have of it, for steps in tiles alone: a GPU begins with rows of other
+ * steps while it moves others. */
+static uint64_t tile_row_bytes(const struct job *job, uint64_t chunk_bytes, uint64_t chunk_row_work)
+{
+    uint64_t work = 0;
+    for (uint32_t i = 0; i < job->step_count; i++)
+        work += job->steps[i].kernel ? own_row_work(&job->steps[i]) : 0;
+    return chunk_row_work ? (work * chunk_bytes + chunk_row_work - 1) / chunk_row_work : 0;
 }
 
 /* True when input and output of a chunk share one place: in a plain job whose samples have one size. */
@@ -393,11 +407,12 @@ static void job_cut(struct job *job, const struct job_chunks *chunks)
     const uint64_t work = work_bytes(job, chunks->work_per_byte), moved = sample_bytes(job, chunks->work_per_byte);
     job->sample_bytes = moved > work ? moved : work;
     job->result_bytes = result_bytes(job);
-    const uint64_t row_work = row_work_bytes(job, chunks->work_per_byte),
-                   row_moved = row_line_bytes(job, chunks->work_per_byte);
+    const uint64_t bytes = chunk_bytes(job, chunks);
+    const uint64_t row_work = chunks->work_per_byte ? row_work_bytes(job, chunks->work_per_byte)
+                                                    : tile_row_bytes(job, bytes, chunks->row_work);
+    const uint64_t row_moved = row_line_bytes(job, chunks->work_per_byte);
     job->row_bytes = row_moved > row_work ? row_moved : row_work;
     job->long_bytes = chunks->long_bytes;
-    const uint64_t bytes = chunk_bytes(job, chunks);
     job->chunk_bytes = bytes;
     const uint64_t row_bytes = job->rows.length * job->sample_bytes + job->result_bytes + job->row_bytes;
     job->chunk_rows = row_bytes >= bytes || row_bytes == 0 ? 1 : bytes / row_bytes;

@@ -24,7 +24,8 @@
  */
 #define CHUNK_BYTES          MIB(8)
 #define RESIDENT_CHUNK_BYTES MIB(512)
-#define SPIN_CHECKS          4    /* of the events before looking for new chunks: some 10 us */
+#define CHUNK_ROW_WORK       (UINT64_C(1) << 25) /* 2,675 short rows of the widest triangle, each 30 ns on an H200 */
+#define SPIN_CHECKS          4                   /* of the events before looking for new chunks: some 10 us */
 #define SPIN_US              2000 /* without a chunk that finishes, before pausing after each such look */
 #define PAUSE_NS             50000
 #define NEXT_US              100 /* after a small job, for which its client's next one is awaited without blocking */
@@ -196,6 +197,7 @@ static cudaError_t cuda_describe(struct cuda_device *self, uint64_t memory_limit
                                  .memory_limit_bytes = memory_limit_bytes,
                                  .chunk_bytes = CHUNK_BYTES,
                                  .resident_chunk_bytes = RESIDENT_CHUNK_BYTES,
+                                 .chunk_row_work = CHUNK_ROW_WORK,
                                  .slice_us = LIMIT_SLICE_MS * 1000,
                                  .slots = SLOTS,
                                  .small_slots = LIMIT_SMALL_CHUNKS,
