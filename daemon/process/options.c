@@ -38,7 +38,9 @@ static const char help_end[] = "\n"
 /* Prints two lines, option and allowed values, for each setting of a section. */
 static void print_settings(enum section section, const char *prefix)
 {
-    static const char *const words[] = {"PATH", "DEVICE", "ADDRESS", "SIZE", "N", "MODE", "GROUP"};
+    static const char *const words[] = {
+        [UNIT_PATH] = "PATH", [UNIT_DEVICE] = "DEVICE",   [UNIT_LISTEN] = "ADDRESS", [UNIT_SIZE] = "SIZE",
+        [UNIT_NUMBER] = "N",  [UNIT_SECONDS] = "SECONDS", [UNIT_MODE] = "MODE",      [UNIT_GROUP] = "GROUP"};
     struct settings standard;
     settings_init(&standard);
     for (enum setting i = 0; i < SETTING_COUNT; i++) {

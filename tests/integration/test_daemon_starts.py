@@ -140,7 +140,11 @@ class Starts(ProcessTest):
                 self.refused(64, message + "(.|\n)*scand --help", *words)
 
     def test_help_and_version(self):
-        self.assertRegex(scand("--help").stdout, "^Usage: scand")
+        text = scand("--help").stdout
+        self.assertRegex(text, "^Usage: scand")
+        for option in ("--socket PATH", "--socket-mode MODE", "--socket-group GROUP", "--device DEVICE", "--metrics-listen ADDRESS",
+                       "--pool SIZE", "--threads N", "--watchdog SECONDS"):
+            self.assertIn(f"  {option} ", text)
         self.assertRegex(scand("--version").stdout, r"\Ascand \d+\.\d+\.\d+\ncommit \S+, built with(out)? CUDA.*, with(out)? metrics over HTTP\n\Z")
         self.assertEqual(scand("--help", "--bogus").returncode, 0)
 
