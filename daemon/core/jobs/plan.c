@@ -300,8 +300,8 @@ static uint64_t row_work_bytes(const struct job *job, uint32_t work_per_byte)
     return (work + work_per_byte - 1) / work_per_byte;
 }
 
-/* The same by what a chunk of so many bytes may have of it, for steps in tiles alone: a GPU begins with rows of other
- * steps while it moves others. */
+/* Returns the own work of steps in tiles for a row, in bytes of which a chunk has so many when it has the work that it
+ * may have. Rows of scans and reductions are begun while a GPU moves other rows, and do not count. */
 static uint64_t tile_row_bytes(const struct job *job, uint64_t chunk_bytes, uint64_t chunk_row_work)
 {
     uint64_t work = 0;
